@@ -1,0 +1,54 @@
+# Everything happens in .venv; `make help` lists what can be done.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format unit dist bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z.]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "dialeval needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/.installed: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+.venv/.installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@ .venv/.installed
+
+demo: .venv/.installed ## install, score the bundled example, show the result
+	@$(BIN)/dialeval score examples/three-bots.jsonl \
+	  -m length -m distinct -m bleu -m rouge -m meteor -m chrf -o runs/demo
+	@echo
+	@echo "The scores are in runs/demo. Next: source .venv/bin/activate && dialeval --help"
+
+test: check unit ## everything that must pass: style, types, tests
+
+check: .venv/.installed-dev ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+unit: .venv/.installed-dev ## the tests alone
+	$(BIN)/python -m pytest -n 2
+
+format: .venv/.installed-dev ## reformat the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+dist: .venv/.installed-dev ## build a wheel that works alone
+	rm -rf dist
+	$(BIN)/python -m build --wheel --outdir dist
+
+bench: .venv/.installed ## speed and memory, as in benchmarks/README.md
+	$(BIN)/python benchmarks/million.py
+
+clean: ## remove the environment and everything built
+	rm -rf .venv build dist runs src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
