@@ -1,0 +1,83 @@
+"""dialeval judges open-domain dialogue.
+
+    >>> import dialeval
+    >>> from dialeval.examples import three_bots
+    >>> run = dialeval.score(dialeval.load(three_bots()), metrics=["length", "distinct"])
+    >>> run.systems
+    ['attentive', 'bland', 'broken']
+
+Everything here is imported on first use: `import dialeval` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from dialeval.version import __version__
+
+if TYPE_CHECKING:
+    from dialeval.check import check_metric
+    from dialeval.errors import DialevalError, InputError, UsageError
+    from dialeval.metric import Metric, Part, option
+    from dialeval.readers import load
+    from dialeval.registry import make_metric
+    from dialeval.run import Run, open_run
+    from dialeval.sample import Rating, Sample, Turn
+    from dialeval.scores import Calibration, Score, Signature
+    from dialeval.scoring import score
+
+_HOMES = {
+    "Calibration": "scores",
+    "DialevalError": "errors",
+    "InputError": "errors",
+    "Metric": "metric",
+    "Part": "metric",
+    "Rating": "sample",
+    "Run": "run",
+    "Sample": "sample",
+    "Score": "scores",
+    "Signature": "scores",
+    "Turn": "sample",
+    "UsageError": "errors",
+    "check_metric": "check",
+    "load": "readers",
+    "make_metric": "registry",
+    "open_run": "run",
+    "option": "metric",
+    "score": "scoring",
+}
+
+__all__ = [
+    "Calibration",
+    "DialevalError",
+    "InputError",
+    "Metric",
+    "Part",
+    "Rating",
+    "Run",
+    "Sample",
+    "Score",
+    "Signature",
+    "Turn",
+    "UsageError",
+    "__version__",
+    "check_metric",
+    "load",
+    "make_metric",
+    "open_run",
+    "option",
+    "score",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dialeval' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"dialeval.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,71 @@
+"""What can go wrong, in the words of the person who has to put it right.
+
+Every error that a user can cause is a `DialevalError`. Its text stands alone on a terminal: what is
+wrong, where, and what to do next. Anything else that escapes is a bug in dialeval.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+
+class DialevalError(Exception):
+    """Base of all errors that dialeval raises on purpose; the CLI exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class JobError(DialevalError):
+    """The request was fine but the work could not be done: disk full, run locked, worker lost."""
+
+
+class UsageError(DialevalError):
+    """The request makes no sense: an unknown name, an option of the wrong type."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with one place of an input file.
+
+    An `error` makes its record unusable. A `warning` leaves the record usable after something was
+    dropped or replaced, and `problem` says what.
+    """
+
+    path: str
+    line: int
+    field: str
+    problem: str
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return (
+            f"{place}: {self.field}: {self.problem}" if self.field else f"{place}: {self.problem}"
+        )
+
+
+class InputError(DialevalError):
+    """Input files hold errors: all of them, not only the first."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Sequence[Problem], hidden: int = 0) -> None:
+        self.problems = tuple(problems)
+        self.hidden = hidden
+        lines = [str(problem) for problem in self.problems]
+        if hidden:
+            lines.append(f"... and {hidden} more")
+        super().__init__("\n".join(lines))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A clause such as ` Did you mean 'full'?`, or nothing where no known word is near."""
+    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return f" Did you mean {near[0]!r}?" if near else ""

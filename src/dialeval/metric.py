@@ -1,0 +1,161 @@
+"""What a metric is: two pure functions, and a declaration of what they need and return.
+
+A metric is a frozen dataclass whose fields are its options:
+
+    @dataclass(frozen=True)
+    class Length(Metric):
+        '''Number of words in the response.'''
+
+        name = "length"
+        range = (0, math.inf)
+        unit: Literal["words", "characters"] = option("words", "what to count")
+
+        def score(self, sample, answers):
+            return Score(len(sample.response.split()))
+
+It never touches a model, a file or the network. What it wants to know from a model it asks for with
+`ask`; the engine passes the answers, in the same order, to `score`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+from dialeval.question import Answer, Question
+from dialeval.sample import Level, Sample
+from dialeval.scores import CalibrationKind, Score, Signature
+from dialeval.version import __version__
+
+Need = Literal["context", "references", "facts", "ratings", "variants"]
+Direction = Literal["higher", "lower", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A component that every score of a metric carries: a number, or a list of them if `many`."""
+
+    name: str
+    summary: str
+    many: bool = False
+
+
+class Pool(Protocol):
+    """Gathers the samples of a system into a number that is not a mean: corpus BLEU, distinct."""
+
+    def add(self, sample: Sample) -> None: ...
+
+    def result(self) -> Score: ...
+
+
+def option(
+    default: Any,
+    summary: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    moves_score: bool = True,
+) -> Any:
+    """A field of a metric that can be set from outside: `-m bleu:n=2`.
+
+    Its type comes from the annotation (int, float, bool, str, Literal); `low` and `high` are
+    inclusive bounds. An option that cannot change the number sets `moves_score=False` and stays
+    out of the signature.
+    """
+    metadata = {"summary": summary, "low": low, "high": high, "moves_score": moves_score}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Base of all metrics. The class attributes are the declaration; nothing else repeats them."""
+
+    name: ClassVar[str] = ""
+    version: ClassVar[int] = 1
+    levels: ClassVar[frozenset[Level]] = frozenset({"turn"})
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    direction: ClassVar[Direction] = "higher"
+    citation: ClassVar[str] = ""
+    calibration: ClassVar[CalibrationKind | None] = None
+    use: ClassVar[str] = ""
+    """What a preset calls the use that the option `model` is put to (see `models/presets.py`)."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and highest value. A plain class attribute, `range = (0.0, 1.0)`, will do
+        unless it depends on the options."""
+        return (-math.inf, math.inf)
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        """What this metric wants to know about the sample. Most string metrics ask nothing."""
+        return ()
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        """The score of a sample that has everything in `needs`; `answers` as asked, in order."""
+        raise NotImplementedError
+
+    def parts(self) -> tuple[Part, ...]:
+        """The parts that each score carries, in the order of the table's columns."""
+        return ()
+
+    def pool(self) -> Pool | None:
+        """Where a system's number is not the mean of its scores: a fresh accumulator."""
+        return None
+
+    def models(self) -> Mapping[str, str]:
+        """The models that are asked, by role: `{"lm": "smollm2-135m"}`."""
+        return {}
+
+    def signature_fields(self) -> Mapping[str, str]:
+        """What moves the number besides the options: a library's version, a tokenizer."""
+        return {}
+
+    def options(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @property
+    def label(self) -> str:
+        """How tables name this metric: its name and the options that differ from the default."""
+        changed = [
+            f"{field.name}={render_option(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return f"{self.name}:{','.join(changed)}" if changed else self.name
+
+    def signature(self, fingerprints: Mapping[str, str] | None = None) -> Signature:
+        """`fingerprints` gives, by name, the identity of the weights of each model in `models`."""
+        known = fingerprints or {}
+        fields = {
+            field.name: render_option(getattr(self, field.name))
+            for field in dataclasses.fields(self)
+            if field.metadata.get("moves_score", True)
+        }
+        for role, model in self.models().items():
+            identity = known.get(model, "")
+            fields[role] = f"{model}@{identity[:8]}" if identity else model
+        fields |= self.signature_fields()
+        fields["dialeval"] = __version__
+        return Signature(self.name, self.version, tuple(fields.items()))
+
+    def obstacle(self, sample: Sample) -> str:
+        """Why this metric has nothing to say about the sample; empty if it has."""
+        if sample.level not in self.levels:
+            return "no response" if sample.level == "dialogue" else "not a whole dialogue"
+        for need in ("context", "references", "facts", "ratings", "variants"):
+            if need in self.needs and not getattr(sample, need):
+                return f"no {need}"
+        return ""
+
+
+def render_option(value: object) -> str:
+    """An option's value as it is typed on the command line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    if not text or text != text.strip() or any(char in text for char in ',"'):
+        return '"' + text.replace('"', '""') + '"'
+    return text

@@ -1,0 +1,208 @@
+"""The questions that a metric may put to a model, and the answers that come back.
+
+A question is a small frozen value. It names the model that is to answer and everything that can
+change the answer, so that equal questions are asked once and an answer can be cached under its
+question. New kinds of question arrive together with the model that answers them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from dialeval.sample import Turn
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Answer: TypeAlias = "npt.NDArray[np.float64] | npt.NDArray[np.float32] | str"
+"""Raw numbers of any shape, or a text: all that a cache needs to store, and no pickle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Base of all questions. `model` is a name that `dialeval models` knows, or a path."""
+
+    model: str
+
+    def key(self, fingerprint: str) -> bytes:
+        """The cache key: sha256 of the model's fingerprint, the kind of question and its fields.
+
+        The model's *name* is left out: the fingerprint says which weights answered.
+        """
+        fields = dataclasses.asdict(self)
+        del fields["model"]
+        text = json.dumps([fingerprint, type(self).__name__, fields], ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+Layout = Literal["auto", "plain", "lines", "chat", "eos", "tabs"]
+"""How a dialogue is written down for a language model.
+
+auto    tabs for encoder-decoders, lines for other models
+plain   turns joined by a single space, no speakers (HolisticEval)
+lines   `User: ...` and `System: ...`, one line each (FED data, FULL on causal models)
+chat    the chat template of the model
+eos     turns joined by the model's end-of-text token (DialoGPT, FED)
+tabs    each turn after a tab (FULL on BlenderBot)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood(Question):
+    """How likely is it that `speaker` says `text` next, after `turns`?
+
+    With no turns it is the likelihood of the text on its own. A dialogue that does not fit the
+    model loses tokens of its `turns` on the side `truncate`; `text` is never cut.
+
+    start  begin with the model's start-of-text token. Without it, and without turns, nothing
+           predicts the first token, and its log-probability is NaN
+    end    the model's end-of-text token counts as the last token of `text`
+    whole  answer for the tokens of the turns too (FED's released code averages over everything)
+
+    Answer: shape (1 + tokens, 3). The first row holds the number of tokens that were cut; the
+    others, token by token, the natural log-probability and where the token starts and ends in
+    `text`, in characters (-1 for tokens of the turns and for the end token). `TokenLogProbs.read`
+    takes it apart.
+    """
+
+    text: str
+    turns: tuple[Turn, ...] = ()
+    speaker: str = "system"
+    layout: Layout = "plain"
+    truncate: Literal["left", "right"] = "left"
+    start: bool = True
+    end: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogProbs:
+    """The answer to `Likelihood`, with names."""
+
+    log_probs: tuple[float, ...]
+    spans: tuple[tuple[int, int], ...]
+    cut: int
+
+    def __len__(self) -> int:
+        return len(self.log_probs)
+
+    @property
+    def mean(self) -> float:
+        """Mean log-probability of a token; NaN (a first token that nothing predicts) left out."""
+        known = [value for value in self.log_probs if not math.isnan(value)]
+        return math.fsum(known) / len(known)
+
+    def split(self) -> tuple[TokenLogProbs, TokenLogProbs]:
+        """The tokens of the turns (there with `whole` only), and those of the text."""
+        turns = sum(1 for start, _ in self.spans if start < 0)
+        if self.spans and self.spans[-1][0] < 0 <= self.spans[0][0]:
+            turns = 0  # what lies outside the text is its end token
+        return (
+            TokenLogProbs(self.log_probs[:turns], self.spans[:turns], self.cut),
+            TokenLogProbs(self.log_probs[turns:], self.spans[turns:], self.cut),
+        )
+
+    @classmethod
+    def read(cls, answer: Answer) -> TokenLogProbs:
+        assert not isinstance(answer, str)
+        rows = answer[1:].tolist()
+        return cls(
+            log_probs=tuple(row[0] for row in rows),
+            spans=tuple((int(row[1]), int(row[2])) for row in rows),
+            cut=int(answer[0, 0]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Embed(Question):
+    """Where does `text` lie? Answer: one vector, the pooled states of the last layer."""
+
+    text: str
+    pooling: Literal["mean", "cls", "max"] = "mean"
+
+
+@dataclass(frozen=True, slots=True)
+class WordVectors(Question):
+    """What do these words mean, one by one? Answer: (words, dimensions); unknown words are NaN."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenMatch(Question):
+    """How well is each token of one text matched by the most similar token of the other?
+
+    Similar is the cosine of the states after `layer` (0: the embeddings, -1: the last layer). The
+    marks that a model puts around a text ([CLS], [SEP]) can be matched but are no tokens here.
+
+    Answer: shape (1 + tokens, 2). The first row holds the number of tokens of the candidate and the
+    number of tokens of both texts that were cut; the others, first of the candidate, then of the
+    reference, the token's number in the vocabulary and its best cosine. `BestMatches.read` takes it
+    apart.
+    """
+
+    candidate: str
+    reference: str
+    layer: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class BestMatches:
+    """The answer to `TokenMatch`, with names."""
+
+    candidate_tokens: npt.NDArray[np.int64]
+    candidate_cosines: npt.NDArray[np.float64]
+    reference_tokens: npt.NDArray[np.int64]
+    reference_cosines: npt.NDArray[np.float64]
+    cut: int
+
+    @classmethod
+    def read(cls, answer: Answer) -> BestMatches:
+        assert not isinstance(answer, str)
+        candidates = 1 + int(answer[0, 0])
+        tokens, cosines = answer[:, 0].astype("int64"), answer[:, 1].astype("float64")
+        return cls(
+            candidate_tokens=tokens[1:candidates],
+            candidate_cosines=cosines[1:candidates],
+            reference_tokens=tokens[candidates:],
+            reference_cosines=cosines[candidates:],
+            cut=int(answer[0, 1]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFrequency(Question):
+    """In how many of these texts does each token occur? Answer: one count per number in the
+    vocabulary."""
+
+    texts: tuple[str, ...]
+
+
+class Model(Protocol):
+    """Answers a batch of questions, nothing else. It never knows which metric asked."""
+
+    def answer(self, questions: Sequence[Question]) -> Iterable[tuple[int, Answer]]:
+        """(position of the question, answer), in any order, as soon as each batch is done.
+
+        An answer must not depend on the questions beside it.
+        """
+        ...
+
+
+class ModelSource(Protocol):
+    """Where the engine gets its models from; `dialeval.models` is the built-in one."""
+
+    def fingerprint(self, name: str) -> str:
+        """What identifies the weights of this model, found without loading them."""
+        ...
+
+    def load(self, name: str) -> Model:
+        """The model itself; called at most once per run, and only if an answer is missing."""
+        ...

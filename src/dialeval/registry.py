@@ -1,0 +1,147 @@
+"""Names -> metrics and readers. Nothing is imported until it is asked for by name.
+
+Built-ins are listed here as `module:Class` strings. Other packages add theirs through entry points
+in the groups `dialeval.metrics` and `dialeval.readers`; a name that exists twice is an error, never
+a silent winner.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from dialeval.errors import UsageError, did_you_mean
+from dialeval.options import build, split_spec
+
+if TYPE_CHECKING:
+    from dialeval.metric import Metric
+    from dialeval.readers.reader import Reader
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """A table of lazily imported things of one kind."""
+
+    def __init__(self, kind: str, listing: str, builtin: Mapping[str, str]) -> None:
+        self.kind = kind
+        self.group = f"dialeval.{kind}s"
+        self._listing = listing
+        self._builtin = dict(builtin)
+        self._loaded: dict[str, T] = {}
+
+    @cached_property
+    def _targets(self) -> dict[str, str | EntryPoint]:
+        targets: dict[str, str | EntryPoint] = dict(self._builtin)
+        for entry in entry_points(group=self.group):
+            if entry.name in targets:
+                owner = entry.dist.name if entry.dist else "a plugin"
+                raise UsageError(
+                    f"{self.kind} {entry.name!r} exists twice: {owner} defines it as"
+                    f" {entry.value}, but the name is taken. Rename or uninstall one of them."
+                )
+            targets[entry.name] = entry
+        return targets
+
+    def names(self) -> list[str]:
+        return list(self._targets)
+
+    def is_plugin(self, name: str) -> bool:
+        return not isinstance(self._targets[name], str)
+
+    def get(self, name: str) -> T:
+        if name not in self._loaded:
+            if name not in self._targets:
+                raise UsageError(
+                    f"no {self.kind} {name!r}.{did_you_mean(name, self._targets)}"
+                    f" See: {self._listing}"
+                )
+            self._loaded[name] = self._load(name, self._targets[name])
+        return self._loaded[name]
+
+    def _load(self, name: str, target: str | EntryPoint) -> T:
+        if isinstance(target, str):
+            module, _, attribute = target.partition(":")
+            return cast(T, getattr(importlib.import_module(module), attribute))
+        try:
+            return cast(T, target.load())
+        except Exception as error:
+            raise UsageError(
+                f"the plugin {self.kind} {name!r} ({target.value}) cannot be loaded:"
+                f" {type(error).__name__}: {error}"
+            ) from error
+
+
+METRICS: Registry[type[Metric]] = Registry(
+    "metric",
+    "dialeval metrics",
+    {
+        "length": "dialeval.metrics.length:Length",
+        "distinct": "dialeval.metrics.distinct:Distinct",
+        "bleu": "dialeval.metrics.bleu:Bleu",
+        "rouge": "dialeval.metrics.rouge:Rouge",
+        "meteor": "dialeval.metrics.meteor:Meteor",
+        "chrf": "dialeval.metrics.chrf:Chrf",
+        "coherence": "dialeval.metrics.coherence:Coherence",
+        "fluency": "dialeval.metrics.fluency:Fluency",
+        "pmi": "dialeval.metrics.pmi:Pmi",
+        "full": "dialeval.metrics.full:Full",
+        "fed": "dialeval.metrics.fed:Fed",
+        "follow-up-contrast": "dialeval.metrics.follow_up_contrast:FollowUpContrast",
+        "embedding-average": "dialeval.metrics.embedding_average:EmbeddingAverage",
+        "vector-extrema": "dialeval.metrics.vector_extrema:VectorExtrema",
+        "greedy-matching": "dialeval.metrics.greedy_matching:GreedyMatching",
+        "bertscore": "dialeval.metrics.bertscore:BertScore",
+    },
+)
+
+READERS: Registry[Reader] = Registry(
+    "reader",
+    "dialeval data formats",
+    {
+        "chat": "dialeval.readers.chat:READER",
+        "jsonl": "dialeval.readers.plain_jsonl:READER",
+        "csv": "dialeval.readers.plain_csv:CSV",
+        "tsv": "dialeval.readers.plain_csv:TSV",
+        "parquet": "dialeval.readers.parquet:READER",
+        "fed": "dialeval.readers.fed:READER",
+        "usr": "dialeval.readers.usr:READER",
+        "dstc10": "dialeval.readers.dstc10:READER",
+        "grade": "dialeval.readers.grade:READER",
+        "holistic": "dialeval.readers.holistic_ratings:READER",
+        "holistic-diversity": "dialeval.readers.holistic_diversity:READER",
+        "holistic-consistency": "dialeval.readers.holistic_consistency:READER",
+    },
+)
+
+
+def make_metric(spec: str | Metric, preset: str = "", **options: Any) -> Metric:
+    """`make_metric("bleu:n=2")`, `make_metric("bleu", n=2)`: a metric with checked options.
+
+    `preset` chooses the model where the metric has one and the options do not name it.
+    """
+    from dialeval.metric import Metric
+
+    if isinstance(spec, Metric):
+        return spec
+    name, typed = split_spec(spec)
+    cls, given = METRICS.get(name), {**typed, **options}
+    if preset and cls.use and "model" not in given:
+        from dialeval.models.presets import preset_model
+
+        given["model"] = preset_model(preset, cls.use)
+    return build(cls, given, f"metric {name!r}")
+
+
+def make_metrics(specs: Iterable[str | Metric], preset: str = "") -> list[Metric]:
+    """Several at once; the same metric with the same options twice is refused."""
+    metrics = [make_metric(spec, preset) for spec in specs]
+    labels = [metric.label for metric in metrics]
+    if not metrics:
+        raise UsageError("no metric given. See: dialeval metrics")
+    if twice := sorted({label for label in labels if labels.count(label) > 1}):
+        raise UsageError(f"metric given twice: {', '.join(twice)}")
+    return metrics

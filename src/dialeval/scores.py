@@ -1,0 +1,143 @@
+"""What a metric says (`Score`), under which conditions (`Signature`), and on which scale
+(`Calibration`)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+from urllib.parse import quote, unquote
+
+from dialeval.errors import UsageError
+
+PartValue = float | tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A value and its parts, or the reason why there is none.
+
+    `note` is that reason where `value` is None. Beside a value it is a remark worth counting, such
+    as `truncated`. Keep notes short and few: tables count samples by note.
+    """
+
+    value: float | None
+    parts: Mapping[str, PartValue] = field(default_factory=dict, hash=False)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.value is None and not self.note:
+            raise ValueError("a score without a value needs a note that says why")
+        if self.value is not None and not math.isfinite(self.value):
+            raise ValueError(f"a score must be finite, not {self.value}")
+
+    @classmethod
+    def missing(cls, why: str) -> Score:
+        return cls(None, note=why)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """All that can move a number, in one line that fits under a table.
+
+    `bleu|v1|n:4|mode:paper|sacrebleu:2.6.0|dialeval:0.1.0`: name, version of the metric's
+    definition, then fields in a fixed order. Values are percent-encoded where they hold `|`, `%`
+    or control characters, so that `Signature.parse(str(s)) == s`.
+    """
+
+    name: str
+    version: int
+    fields: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        parts = [_encode(self.name, colon=True), f"v{self.version}"]
+        parts += [f"{_encode(key, colon=True)}:{_encode(value)}" for key, value in self.fields]
+        return "|".join(parts)
+
+    def short(self) -> str:
+        """For papers: without the versions of libraries and of dialeval itself."""
+        kept = tuple((k, v) for k, v in self.fields if not _RELEASE.fullmatch(v))
+        return str(Signature(self.name, self.version, kept))
+
+    @classmethod
+    def parse(cls, text: str) -> Signature:
+        name, _, rest = text.partition("|")
+        version, *fields = rest.split("|")
+        if not name or not version.startswith("v") or not version[1:].isdecimal():
+            raise UsageError(f"not a signature: {text!r} (expected name|v1|key:value|...)")
+        pairs = []
+        for item in fields:
+            key, colon, value = item.partition(":")
+            if not colon:
+                raise UsageError(f"not a signature: {text!r} ({item!r} lacks a colon)")
+            pairs.append((unquote(key), unquote(value)))
+        return cls(unquote(name), int(version[1:]), tuple(pairs))
+
+
+_RELEASE = re.compile(r"\d+\.\d+\.\d+\S*")
+"""A version of some software. Numbers that are options have one dot at most."""
+
+
+def _encode(text: str, colon: bool = False) -> str:
+    special = "|%:" if colon else "|%"
+    return "".join(
+        quote(char, safe="") if char in special or not char.isprintable() else char for char in text
+    )
+
+
+CalibrationKind = Literal["floor", "quartile", "minmax"]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A map from raw values to a common scale, fitted on a corpus and kept with the run.
+
+    Every kind is the line that sends `low` to 0 and `high` to 1, clipped on the sides named:
+
+    floor     low = 5th percentile, high = low + |low|, clipped below. HolisticEval Eq. 2:
+              (max(x, low) - low) / |low|, which equals the paper's -(...)/low where low < 0.
+    quartile  low, high = 25th and 75th percentile, clipped on both sides (USL-H, MME-CRS).
+    minmax    low, high = smallest and largest value, not clipped (RUBER).
+
+    Where low = high nothing can be told apart, and every value becomes 0.
+    """
+
+    kind: CalibrationKind
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def fit(cls, kind: CalibrationKind, values: Iterable[float]) -> Calibration:
+        import numpy as np
+
+        array = np.fromiter(values, dtype=np.float64)
+        if array.size == 0:
+            raise ValueError("a calibration needs at least one value")
+        if kind == "floor":
+            low = float(np.quantile(array, 0.05))
+            high = low + abs(low)
+        elif kind == "quartile":
+            low, high = (float(q) for q in np.quantile(array, [0.25, 0.75]))
+        else:
+            low, high = float(array.min()), float(array.max())
+        return cls(kind, low, high, int(array.size))
+
+    def apply(self, value: float) -> float:
+        if self.kind in ("floor", "quartile"):
+            value = max(value, self.low)
+        if self.kind == "quartile":
+            value = min(value, self.high)
+        return (value - self.low) / (self.high - self.low) if self.high > self.low else 0.0
+
+    def to_record(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Calibration:
+        kind = record["kind"]
+        if kind not in ("floor", "quartile", "minmax"):
+            raise UsageError(f"unknown calibration kind {kind!r}")
+        return cls(kind, float(record["low"]), float(record["high"]), int(record["n"]))

@@ -1,0 +1,134 @@
+"""Files that appear whole or not at all, and the shape of samples in Parquet.
+
+A file is written beside its destination, flushed to the disk and then renamed over it: a reader
+sees the old file or the new one, never half of one, whatever moment the process dies in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dialeval.sample import Rating, Sample, Turn, Variant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@contextmanager
+def atomic_path(destination: Path) -> Iterator[Path]:
+    """A temporary path to write to; it becomes `destination` if the block ends well."""
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{destination.name}.", dir=destination.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _set_usual_permissions(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(destination)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _set_usual_permissions(path: Path) -> None:
+    """mkstemp makes files private; give them what `open` would have given."""
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(0o666 & ~mask)
+
+
+def write_text(destination: Path, text: str) -> None:
+    with atomic_path(destination) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(destination: Path, value: Any) -> None:
+    write_text(destination, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+@cache
+def sample_schema() -> pa.Schema:
+    """The columns of a Parquet file of samples: `data convert` writes it, every run holds one."""
+    import pyarrow as pa
+
+    text = pa.string()
+    rating = pa.struct(
+        {
+            "values": pa.list_(pa.float64()),
+            "scale": pa.list_(pa.float64()),
+            "raters": pa.list_(text),
+        }
+    )
+    return pa.schema(
+        {
+            "id": text,
+            "dialogue": text,
+            "item": text,
+            "system": text,
+            "context": pa.list_(pa.struct({"speaker": text, "text": text})),
+            "response": text,
+            "references": pa.list_(text),
+            "facts": pa.list_(text),
+            "variants": pa.list_(pa.struct({"query": text, "response": text})),
+            "ratings": pa.map_(text, rating),
+        }
+    )
+
+
+def samples_to_table(samples: Sequence[Sample]) -> pa.Table:
+    import pyarrow as pa
+
+    columns: dict[str, list[Any]] = {
+        name: [getattr(sample, name) for sample in samples]
+        for name in ("id", "dialogue", "item", "system", "response", "references", "facts")
+    }
+    columns["context"] = [
+        [{"speaker": turn.speaker, "text": turn.text} for turn in sample.context]
+        for sample in samples
+    ]
+    columns["variants"] = [
+        [{"query": variant.query, "response": variant.response} for variant in sample.variants]
+        for sample in samples
+    ]
+    columns["ratings"] = [
+        [(quality, _rating_row(rating)) for quality, rating in sample.ratings.items()]
+        for sample in samples
+    ]
+    schema = sample_schema()
+    return pa.table({name: columns[name] for name in schema.names}, schema=schema)
+
+
+def table_to_samples(table: pa.Table | pa.RecordBatch) -> Iterator[Sample]:
+    """The inverse of `samples_to_table`, for tables that dialeval wrote."""
+    for row in table.to_pylist():
+        yield Sample(
+            id=row["id"],
+            context=tuple(Turn(turn["text"], turn["speaker"]) for turn in row["context"]),
+            response=row["response"],
+            references=tuple(row["references"]),
+            facts=tuple(row["facts"]),
+            system=row["system"],
+            dialogue=row["dialogue"],
+            item=row["item"],
+            ratings={quality: _rating_value(rating) for quality, rating in row["ratings"]},
+            variants=tuple(Variant(v["query"], v["response"]) for v in row["variants"]),
+        )
+
+
+def _rating_row(rating: Rating) -> dict[str, Any]:
+    return {"values": rating.values, "scale": rating.scale, "raters": rating.raters}
+
+
+def _rating_value(row: dict[str, Any]) -> Rating:
+    scale = row["scale"]
+    return Rating(
+        tuple(row["values"]), (scale[0], scale[1]) if scale else None, tuple(row["raters"])
+    )

@@ -1,0 +1,97 @@
+"""Made-up samples, models and metrics: small enough to work out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.metric import Metric, Part, option
+from dialeval.question import Answer, Embed, Model, Question
+from dialeval.sample import Rating, Sample, Turn
+from dialeval.scores import Score
+
+
+def sample(number: int, response: str | None = "fine thanks", system: str = "bot") -> Sample:
+    return Sample(
+        id=f"s{number}",
+        context=(Turn("hello there", "user"), Turn("how are you", "system")),
+        response=response,
+        references=("fine thank you",),
+        system=system,
+        ratings={"Overall": Rating((4.0, None, 2.0), (1, 5))},
+    )
+
+
+def samples(count: int) -> list[Sample]:
+    return [
+        sample(i, " ".join(["word"] * (i % 7 + 1)), system=("a", "b")[i % 2]) for i in range(count)
+    ]
+
+
+class LengthModel:
+    """Embeds a text as the vector (number of characters)."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def answer(self, questions: Sequence[Question]) -> Iterable[tuple[int, Answer]]:
+        self.batches.append(len(questions))
+        for position, question in reversed(list(enumerate(questions))):
+            assert isinstance(question, Embed)
+            yield position, np.array([float(len(question.text))])
+
+
+class LengthModels:
+    """A model source that counts how often it had to load."""
+
+    def __init__(self, fingerprint: str = "f00d" * 16) -> None:
+        self.model = LengthModel()
+        self.loaded = 0
+        self._fingerprint = fingerprint
+
+    def fingerprint(self, name: str) -> str:
+        return self._fingerprint
+
+    def load(self, name: str) -> Model:
+        self.loaded += 1
+        return self.model
+
+
+@dataclass(frozen=True)
+class Asking(Metric):
+    """Number of characters of the response, as a model sees it, times a factor."""
+
+    name = "asking"
+    citation = "made up"
+    factor: float = option(1.0, "what to multiply by")
+
+    def models(self) -> dict[str, str]:
+        return {"lm": "counter"}
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        return (Embed("counter", sample.response or ""), Embed("counter", "hello"))
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        response, hello = answers
+        assert not isinstance(response, str)
+        assert not isinstance(hello, str)
+        return Score(
+            float(response[0]) * self.factor, {"hello": float(hello[0]), "both": (1.0, 2.0)}
+        )
+
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("hello", "characters of hello"), Part("both", "two numbers", many=True))
+
+
+@dataclass(frozen=True)
+class Floored(Metric):
+    """Minus the number of words, calibrated to its 5th percentile."""
+
+    name = "floored"
+    citation = "made up"
+    calibration = "floor"
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        return Score(-float(len((sample.response or "").split())))

@@ -1,0 +1,65 @@
+import pytest
+
+from dialeval import registry
+from dialeval.errors import UsageError
+from dialeval.registry import METRICS, Registry, make_metric, make_metrics
+
+
+def test_an_unknown_name_gets_a_suggestion():
+    with pytest.raises(UsageError, match=r"no metric 'belu'\. Did you mean 'bleu'\? See: dialeval"):
+        make_metric("belu")
+
+
+def test_every_builtin_metric_has_the_name_it_is_registered_under():
+    for name in METRICS.names():
+        assert METRICS.get(name).name == name
+
+
+def test_every_builtin_reader_has_the_name_it_is_registered_under():
+    for name in registry.READERS.names():
+        assert registry.READERS.get(name).name == name
+
+
+def test_the_same_metric_twice_is_refused_but_two_variants_are_not():
+    with pytest.raises(UsageError, match="given twice: length"):
+        make_metrics(["length", "length"])
+    assert len(make_metrics(["length", "length:unit=characters"])) == 2
+
+
+def test_no_metric_at_all_is_refused():
+    with pytest.raises(UsageError, match="no metric given"):
+        make_metrics([])
+
+
+class FakeEntryPoint:
+    dist = None
+
+    def __init__(self, name, value, load):
+        self.name, self.value, self.load = name, value, load
+
+
+def with_plugins(monkeypatch, *entries):
+    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+    return Registry("metric", "dialeval metrics", {"mine": "decimal:Decimal"})
+
+
+def test_a_plugin_is_found_by_its_entry_point(monkeypatch):
+    found = with_plugins(monkeypatch, FakeEntryPoint("theirs", "x:Y", lambda: "loaded"))
+    assert found.get("theirs") == "loaded"
+    assert found.is_plugin("theirs")
+    assert not found.is_plugin("mine")
+
+
+def test_a_name_that_exists_twice_is_an_error(monkeypatch):
+    found = with_plugins(monkeypatch, FakeEntryPoint("mine", "x:Y", lambda: None))
+    with pytest.raises(UsageError, match="exists twice"):
+        found.names()
+
+
+def test_a_plugin_that_cannot_be_loaded_says_so(monkeypatch):
+    def fail():
+        raise ImportError("no module named y")
+
+    found = with_plugins(monkeypatch, FakeEntryPoint("theirs", "x:Y", fail))
+    with pytest.raises(UsageError, match="cannot be loaded: ImportError: no module named y"):
+        found.get("theirs")

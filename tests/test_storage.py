@@ -1,0 +1,66 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dialeval.sample import Rating, Sample, Turn, Variant
+from dialeval.storage import atomic_path, samples_to_table, table_to_samples, write_text
+
+text = st.text(st.characters(exclude_categories=["Cs"]))
+texts = st.lists(text, max_size=3).map(tuple)
+value = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+rating = st.builds(
+    Rating,
+    values=st.lists(value, max_size=4).map(tuple),
+    scale=st.none() | st.just((1.0, 5.0)),
+    raters=texts,
+)
+samples = st.builds(
+    Sample,
+    id=text,
+    context=st.lists(st.builds(Turn, text, text), max_size=3).map(tuple),
+    response=st.none() | text,
+    references=texts,
+    facts=texts,
+    system=text,
+    dialogue=text,
+    item=text,
+    ratings=st.dictionaries(text, rating, max_size=3),
+    variants=st.lists(st.builds(Variant, text, text), max_size=2).map(tuple),
+)
+
+
+@given(st.lists(samples, max_size=4))
+@settings(deadline=None)
+def test_samples_survive_parquet(some):
+    assert list(table_to_samples(samples_to_table(some))) == some
+
+
+@given(samples)
+def test_a_sample_survives_json(one):
+    assert Sample.from_record(one.to_record()) == one
+
+
+@given(samples, samples)
+def test_equal_samples_have_equal_digests_and_others_do_not(one, other):
+    assert (one.digest() == other.digest()) == (one == other)
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "scores.txt"
+    write_text(path, "old")
+
+    def fail_halfway():
+        with atomic_path(path) as temporary:
+            temporary.write_text("ne")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_written_file_has_the_usual_permissions(tmp_path):
+    (tmp_path / "usual").write_text("")
+    write_text(tmp_path / "ours", "")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
