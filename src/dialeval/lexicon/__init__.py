@@ -1,0 +1,17 @@
+"""The English lexicon that ships with dialeval: WordNet 3.0, Princeton University.
+
+    >>> from dialeval.lexicon import load_wordnet
+    >>> load_wordnet().synsets("water", "n")[1].name
+    'body_of_water'
+
+`LICENSE` is the text under which Princeton gives WordNet away; it has to go with every copy.
+"""
+
+from importlib.resources import files
+
+from dialeval.lexicon.nltk_view import NltkView
+from dialeval.lexicon.wordnet import Counts, PartOfSpeech, Synset, WordNet, load_wordnet
+
+LICENSE = files("dialeval.lexicon").joinpath("WORDNET-LICENSE.txt").read_text(encoding="ascii")
+
+__all__ = ["LICENSE", "Counts", "NltkView", "PartOfSpeech", "Synset", "WordNet", "load_wordnet"]
