@@ -1,0 +1,164 @@
+"""HolisticEval's self-consistency labels: one file per rater, or the folder of all raters.
+
+    sample 1:
+        history: Hey man , you wanna buy some weed ?
+                Some what ?
+        pred: i sell weed.
+        YOUR SCORE IS: 5
+
+A folder holds rater1.txt, rater2.txt, ... and for some raters a list of numbers, rater10.json. Its
+raters are called `rater1` to `rater10`, in numeric order; a single file is one anonymous rater. A
+folder of such folders is read too. The quality is `consistency`, 1 to 5; ids are `word_net-001`:
+folder (or file) and sample. Speakers take turns so that `pred` is the system's.
+
+People typed these files: `sample 83: 1`, `YOUR SCORE3:` and stray blanks occur and are understood.
+The dialogue is that of the first rater's file. Memory holds one sample of each rater.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from dialeval.readers import fields
+from dialeval.readers.json_stream import json_records
+from dialeval.readers.rating_values import number
+from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
+from dialeval.readers.source import Source
+from dialeval.sample import Rating, Sample
+
+QUALITY = "consistency"
+SCALE = (1.0, 5.0)
+_RATER = re.compile(r"rater(\d{1,6})\.(txt|json)")
+_HEAD = re.compile(r"sample\s+\d+\s*(:|$)", re.MULTILINE)
+_SCORE = re.compile(r"YOUR SCORE(?: IS)?[:\s]*(.*?)[:\s]*")
+
+
+@dataclass(slots=True)
+class _Label:
+    """One sample as one rater saw it."""
+
+    line: int
+    history: list[str]
+    prediction: str | None = None
+    score: object = None
+
+
+def _raters(folder: Path) -> list[Path]:
+    found = [
+        (int(match[1]), path) for path in folder.iterdir() if (match := _RATER.fullmatch(path.name))
+    ]
+    return [path for _, path in sorted(found)]
+
+
+def _folders(folder: Path) -> list[Path]:
+    if _raters(folder):
+        return [folder]
+    return sorted(path for path in folder.iterdir() if path.is_dir() and _raters(path))
+
+
+def recognises(source: Source) -> bool:
+    if source.is_directory:
+        return bool(_folders(source.path))
+    start = source.text_head.lstrip()[:2000]
+    return _HEAD.match(start) is not None and "history:" in start
+
+
+def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    if not source.is_directory:
+        labels = _labels(source, place)
+        yield from _samples([labels], source.label, (), place, options)
+        return
+    folders = _folders(source.path)
+    if not folders:
+        raise UnreadableError("there is no rater1.txt in this folder")
+    for folder in folders:
+        paths = _raters(folder)
+        place.path = str(paths[0])
+        columns = [_labels(Source(path), Place(place.problems, str(path))) for path in paths]
+        label = folder.resolve().name
+        yield from _samples(columns, label, tuple(path.stem for path in paths), place, options)
+
+
+def _labels(source: Source, place: Place) -> Iterator[_Label]:
+    """The samples of one rater's file, in its order."""
+    try:
+        yield from _parsed(source, place)
+    except UnreadableError as error:
+        error.path = source.name
+        raise
+
+
+def _parsed(source: Source, place: Place) -> Iterator[_Label]:
+    if source.path.suffix == ".json":
+        for line, value in json_records(source, place):
+            yield _Label(line, [], None, value)
+        return
+    label: _Label | None = None
+    for line, text in source.lines(place):
+        text = text.strip().replace("\0", "\ufffd")
+        if not text:
+            continue
+        if _HEAD.match(text):
+            if label is not None:
+                yield label
+            label = _Label(line, [])
+        elif label is None:
+            raise UnreadableError("expected 'sample 1:'", line)
+        elif text.startswith("pred:"):
+            label.prediction = text.removeprefix("pred:").strip()
+        elif match := _SCORE.fullmatch(text):
+            label.score = match[1]
+        elif label.prediction is None:
+            label.history.append(text.removeprefix("history:").strip())
+        else:
+            label.prediction += f"\n{text}"
+    if label is not None:
+        yield label
+
+
+def _samples(
+    columns: list[Iterator[_Label]],
+    label: str,
+    raters: tuple[str, ...],
+    place: Place,
+    options: ReadOptions,
+) -> Iterator[Sample]:
+    scale = options.scales.get(QUALITY) or SCALE
+    names = raters or ("score",)
+    for index, seen in enumerate(zip_longest(*columns), 1):
+        if None in seen:
+            missing = ", ".join(
+                name for name, each in zip(names, seen, strict=True) if each is None
+            )
+            raise UnreadableError(f"sample {index} is missing in the file of {missing}", place.line)
+        errors = place.problems.errors
+        place.line = seen[0].line
+        said = tuple(
+            number(each.score, name, place, scale) for name, each in zip(names, seen, strict=True)
+        )
+        for name, value in zip(names, said, strict=True):
+            if value is None:
+                place.warning(name, f"sample {index} has no score")
+        told = next((each for each in seen if each.prediction is not None), seen[0])
+        sample = Sample(
+            id=f"{label}-{index:03d}",
+            context=fields.alternating(fields.turns_of_lines(told.history)),
+            response=fields.response(told.prediction, place),
+            ratings={QUALITY: Rating(said, scale, raters)},
+        )
+        if place.problems.errors == errors:
+            yield sample
+        else:
+            place.problems.skipped += 1
+
+
+READER = Reader(
+    "holistic-consistency",
+    "HolisticEval: self-consistency labels, a file or a folder of raters",
+    recognises,
+    read,
+)

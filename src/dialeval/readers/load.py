@@ -1,0 +1,218 @@
+"""Files -> samples: `load` finds the formats, `Samples` reads them anew whenever it is iterated.
+
+    samples = dialeval.load("chats.jsonl", "more.csv.gz")
+    for sample in samples: ...
+    samples.problems, samples.skipped
+
+With `bad="raise"` (the default) the first error ends the stream of samples, but the rest of the
+input is still read, so that the `InputError` that follows shows all errors. With `bad="skip"`
+records with errors are left out and counted. Warnings never stop anything. A file that is missing
+or fits no format raises at once, in either case.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Literal
+
+from dialeval.errors import InputError, Problem, UsageError, did_you_mean
+from dialeval.readers.detect import detect
+from dialeval.readers.id_set import IdSet
+from dialeval.readers.plain_record import ALIASES, NAMES
+from dialeval.readers.reader import Place, Problems, Reader, ReadOptions, UnreadableError
+from dialeval.readers.source import Source
+from dialeval.registry import READERS
+from dialeval.sample import Sample
+
+Bad = Literal["raise", "skip"]
+PathLike = str | os.PathLike[str]
+
+
+def load(
+    *paths: PathLike,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    ratings: Sequence[str] = (),
+    scales: Mapping[str, tuple[float, float]] | None = None,
+    bad: Bad = "raise",
+    limit: int | None = None,
+    seed: int | None = None,
+) -> Samples:
+    """Samples from files, folders or `-` (standard input).
+
+    format   name of a reader; None: found from the content of each file
+    columns  field -> its name in the files: {"response": "bot_answer"}
+    ratings  names of columns that hold ratings
+    scales   quality -> lowest and highest rating that could be given
+    bad      what to do with records that hold errors
+    limit    take only so many samples: the first, or with a seed a random selection
+    seed     of the selection; the samples stay in the order of the files
+    """
+    if not paths:
+        raise UsageError("no file given")
+    if bad not in ("raise", "skip"):
+        raise UsageError(f"bad must be 'raise' or 'skip', not {bad!r}")
+    if limit is not None and limit < 0:
+        raise UsageError(f"limit must be at least 0, not {limit}")
+    if seed is not None and limit is None:
+        raise UsageError("a seed chooses a random selection: say with limit how large it is to be")
+    options = read_options(columns or {}, ratings, scales or {})
+    opened, problems = open_sources(paths, format)
+    if problems:
+        raise InputError(problems)
+    return Samples(opened, options, bad, limit, seed)
+
+
+def read_options(
+    columns: Mapping[str, str],
+    ratings: Sequence[str],
+    scales: Mapping[str, tuple[float, float]],
+) -> ReadOptions:
+    """What the user said, checked."""
+    for field in columns:
+        if field not in NAMES:
+            raise UsageError(
+                f"columns: there is no field {field!r}.{did_you_mean(field, NAMES)}"
+                f" Fields: {', '.join(sorted(NAMES))}"
+            )
+    for quality, scale in scales.items():
+        if len(scale) != 2 or not scale[0] < scale[1]:
+            raise UsageError(f"scales: {quality!r} needs (lowest, highest), not {scale!r}")
+    if isinstance(ratings, str):
+        ratings = (ratings,)
+    return ReadOptions(
+        MappingProxyType({ALIASES.get(field, field): name for field, name in columns.items()}),
+        tuple(ratings),
+        MappingProxyType(
+            {quality: (float(low), float(high)) for quality, (low, high) in scales.items()}
+        ),
+    )
+
+
+def open_sources(
+    paths: Sequence[PathLike], format: str | None
+) -> tuple[list[tuple[Source, Reader]], list[Problem]]:
+    """The sources that can be read, with their readers, and what is wrong with the others."""
+    chosen = None if format is None else READERS.get(format)
+    opened: list[tuple[Source, Reader]] = []
+    problems: list[Problem] = []
+    labels: set[str] = set()
+    for path in paths:
+        source = Source(path)
+        source.label = _unique(source.label, labels)
+        try:
+            source.check()
+            opened.append((source, chosen or detect(source)))
+        except UnreadableError as error:
+            problems.append(Problem(source.name, error.line, error.field, error.problem))
+    return opened, problems
+
+
+def _unique(label: str, taken: set[str]) -> str:
+    """Two files of the same name must not give their samples the same ids."""
+    candidate, count = label, 1
+    while candidate in taken:
+        count += 1
+        candidate = f"{label}-{count}"
+    taken.add(candidate)
+    return candidate
+
+
+class Samples:
+    """A lazy collection: each iteration reads the files again, from the start."""
+
+    def __init__(
+        self,
+        sources: Sequence[tuple[Source, Reader]],
+        options: ReadOptions,
+        bad: Bad = "raise",
+        limit: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self._sources = tuple(sources)
+        self._options = options
+        self._bad = bad
+        self._limit = limit
+        self._seed = seed
+        self._found = Problems()
+        self._done = 0
+
+    @property
+    def formats(self) -> dict[str, str]:
+        """File -> name of its format."""
+        return {source.name: reader.name for source, reader in self._sources}
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What was found wrong in the last pass, or so far in this one: the first 1000 each."""
+        return tuple(self._found.kept)
+
+    @property
+    def counts(self) -> Problems:
+        """How many errors, warnings and skipped records the last pass met, kept or not."""
+        return self._found
+
+    @property
+    def skipped(self) -> int:
+        """How many records were left out because of errors in them."""
+        return self._found.skipped
+
+    def fraction(self) -> float | None:
+        """How much of the input was read in this pass, by bytes; None where that is unknown."""
+        if self._done >= len(self._sources):
+            return 1.0
+        inside = self._sources[self._done][0].fraction()
+        if inside is None and len(self._sources) == 1:
+            return None
+        return (self._done + (inside or 0.0)) / len(self._sources)
+
+    def about(self) -> dict[str, Any]:
+        """Where the samples of the last pass came from, for the manifest of a run."""
+        return {
+            "sources": [{"path": path, "format": name} for path, name in self.formats.items()],
+            "skipped": self._found.skipped,
+            "warnings": self._found.warnings,
+        }
+
+    def __iter__(self) -> Iterator[Sample]:
+        if self._limit is None:
+            return self._read()
+        if self._seed is None:
+            return islice(self._read(), self._limit)
+        return iter(choose(self._read(), self._limit, random.Random(self._seed)))
+
+    def _read(self) -> Iterator[Sample]:
+        self._found = problems = Problems()
+        self._done = 0
+        seen = IdSet()
+        for source, reader in self._sources:
+            place = Place(problems, source.name)
+            try:
+                for sample in reader.read(source, place, self._options):
+                    if seen.holds_or_adds(sample.id):
+                        place.error("id", f"{sample.id[:80]!r} occurs twice")
+                        problems.skipped += 1
+                    elif not problems.errors or self._bad == "skip":
+                        yield sample
+            except UnreadableError as error:
+                place.path, place.line = error.path or place.path, error.line
+                place.error(error.field, error.problem)
+            self._done += 1
+        if problems.errors and self._bad == "raise":
+            errors = [problem for problem in problems.kept if problem.severity == "error"]
+            raise InputError(errors, problems.errors - len(errors))
+
+
+def choose(samples: Iterable[Sample], count: int, generator: random.Random) -> list[Sample]:
+    """`count` of the samples, each set of that size equally likely, in one pass (algorithm R)."""
+    kept: list[tuple[int, Sample]] = []
+    for position, sample in enumerate(samples):
+        if len(kept) < count:
+            kept.append((position, sample))
+        elif (place := generator.randint(0, position)) < count:
+            kept[place] = (position, sample)
+    return [sample for _, sample in sorted(kept, key=lambda pair: pair[0])]

@@ -1,0 +1,116 @@
+"""Parquet: what `data convert` writes, and flat tables with the plain column names.
+
+    id | context                             | response | references | rating_overall
+    1  | [{speaker: user, text: Hi!}, ...]   | Hello.   | [Hi there.] | 4.5
+
+Columns are those of `plain_record.py`, nested as in `storage.sample_schema` or plain text; columns
+of ratings follow the rule of `rating_columns.py`. Rows are read in batches; the line of a problem
+is the number of the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dialeval.errors import did_you_mean
+from dialeval.readers.json_stream import without_unfit
+from dialeval.readers.plain_record import NAMES, maker, renamed
+from dialeval.readers.rating_columns import half_named, is_reference, rating_columns, read_ratings
+from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
+from dialeval.readers.source import Source
+from dialeval.sample import Sample
+
+BATCH = 1024
+
+
+def recognises(source: Source) -> bool:
+    return source.head.startswith(b"PAR1")
+
+
+def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    import pyarrow as pa
+
+    # A damaged file makes pyarrow raise any of these, depending on where the damage is.
+    broken = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError)
+    with source.seekable() as file:
+        rows = _rows(file, options)
+        number = 0
+        while True:
+            try:
+                row = next(rows, None)
+            except broken as error:
+                raise UnreadableError(
+                    f"not a valid Parquet file: {_first_line(error)}", number
+                ) from error
+            if row is None:
+                return
+            number += 1
+            place.line = number
+            yield from _samples(row, number, source.label, place, options)
+
+
+def _rows(file: Any, options: ReadOptions) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(file)
+    names = [str(name) for name in table.schema_arrow.names]
+    response = options.columns.get("response", "response")
+    if "variants" not in names:
+        _require(response, names)
+    for column in (*options.columns.values(), *options.ratings):
+        _require(column, names)
+    columns = rating_columns(names, options)
+    if mixed := half_named(columns):
+        raise UnreadableError(f"some raters of {mixed!r} are named and others are not")
+    used = {*NAMES, *options.columns.values(), *(column.column for column in columns)}
+    wanted = [name for name in names if name in used or is_reference(name)]
+    for batch in table.iter_batches(batch_size=BATCH, columns=wanted):
+        yield from batch.to_pylist()
+
+
+def _require(column: str, names: list[str]) -> None:
+    if column not in names:
+        raise UnreadableError(
+            f"there is no column {column!r}.{did_you_mean(column, names)}"
+            f" The file has: {', '.join(names[:30])}. Map other names with --map response=NAME"
+        )
+
+
+def _samples(
+    row: dict[str, Any], number: int, label: str, place: Place, options: ReadOptions
+) -> Iterator[Sample]:
+    row = without_unfit(row, place, "")
+    record = renamed(row, options.columns)
+    if isinstance(entries := record.get("ratings"), list):
+        record["ratings"] = _from_map(entries, place)
+    references = [record[name] for name in sorted(record) if is_reference(name)]
+    if any(references):
+        record["reference"] = [text for text in references if text]
+    errors = place.problems.errors
+    rated = read_ratings(row, rating_columns(row, options), place, options)
+    sample = maker(label, ReadOptions(scales=options.scales))(record, number, place, rated)
+    if place.problems.errors == errors:
+        yield sample
+    else:
+        place.problems.skipped += 1
+
+
+def _from_map(entries: list[Any], place: Place) -> dict[str, Any] | None:
+    """Arrow gives a map as a list of pairs."""
+    ratings: dict[str, Any] = {}
+    for entry in entries:
+        if not isinstance(entry, tuple) or len(entry) != 2:
+            place.error("ratings", "expected a map of quality: ratings")
+            return None
+        if entry[0] in ratings:
+            place.error(f"ratings.{entry[0]}", "given twice")
+        ratings[str(entry[0])] = entry[1]
+    return ratings
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+
+
+READER = Reader("parquet", "Parquet: written by dialeval, or a flat table", recognises, read)

@@ -1,0 +1,120 @@
+"""What a reader is, and how it reports what is wrong with a file.
+
+A reader turns one kind of file into samples, one at a time, and never holds the file in memory. It
+does not raise on bad data: it reports a `Problem` at a `Place` and goes on with the next record, so
+that people see all that is wrong at once. Only where nothing more can be read from the file (it is
+cut off, a line has no end) it raises `UnreadableError`, which `load` turns into a `Problem`.
+
+    def read(source, place, options):
+        for line, record in json_records(source, place):
+            place.line = line
+            ...                                   # place.error("response", "missing")
+            yield sample                          # or place.problems.skipped += 1
+
+A reader moves `place` to the record that it is about to yield: checks that need more than one file,
+such as that no id occurs twice, report there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from dialeval.errors import Problem
+from dialeval.sample import Sample
+
+if TYPE_CHECKING:
+    from dialeval.readers.source import Source
+
+KEPT_PROBLEMS = 1000
+"""Errors and warnings beyond this many each are counted, not kept: every line may be wrong."""
+
+
+class UnreadableError(Exception):
+    """Nothing more can be read from this file. `line` 0: the file as a whole.
+
+    `path` is only given where the source is a folder: the file in it.
+    """
+
+    def __init__(self, problem: str, line: int = 0, field: str = "", path: str = "") -> None:
+        super().__init__(problem)
+        self.path = path
+        self.problem = problem
+        self.line = line
+        self.field = field
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the user said about the file.
+
+    columns  field -> column name in the file: {"response": "bot_answer", "references": "gold"}
+    ratings  columns that hold ratings; empty: those that the reader recognises
+    scales   quality -> lowest and highest rating: {"overall": (1, 5)}
+    """
+
+    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    ratings: tuple[str, ...] = ()
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class Problems:
+    """Collects what is wrong while files are read."""
+
+    def __init__(self, keep: int = KEPT_PROBLEMS) -> None:
+        self.kept: list[Problem] = []
+        self.errors = 0
+        self.warnings = 0
+        self.skipped = 0
+        """Records that were left out because of their errors."""
+        self._keep = keep
+
+    def add(self, problem: Problem) -> None:
+        if problem.severity == "error":
+            self.errors += 1
+            wanted = self.errors <= self._keep
+        else:
+            self.warnings += 1
+            wanted = self.warnings <= self._keep
+        if wanted:
+            self.kept.append(problem)
+
+    @property
+    def hidden(self) -> int:
+        """How many problems were counted but not kept."""
+        return self.errors + self.warnings - len(self.kept)
+
+
+class Place:
+    """Where the reader is: the file and line that the next problem belongs to."""
+
+    __slots__ = ("line", "path", "problems")
+
+    def __init__(self, problems: Problems, path: str, line: int = 0) -> None:
+        self.problems = problems
+        self.path = path
+        self.line = line
+
+    def error(self, field: str, problem: str) -> None:
+        """The record here cannot be used."""
+        self.problems.add(Problem(self.path, self.line, field, problem, "error"))
+
+    def warning(self, field: str, problem: str) -> None:
+        """Something was dropped or replaced here; the record can be used."""
+        self.problems.add(Problem(self.path, self.line, field, problem, "warning"))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One file format. Plugins register an instance under the entry point `dialeval.readers`.
+
+    recognises  does this source look like the format? Judged by content (`source.head`), not name
+    read        yields samples; reports problems and continues with the next record
+    """
+
+    name: str
+    summary: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source, Place, ReadOptions], Iterator[Sample]]

@@ -1,0 +1,209 @@
+"""Where samples come from: a file, a directory or standard input, as text and line by line.
+
+    source = Source("chats.jsonl.zst")            # "-" is standard input
+    for number, line in source.lines(place): ...
+
+Lines end in LF or CRLF. `decoding.py` says which encodings are understood.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import IO, cast
+
+from dialeval.readers.archive import ByteStream, decompressed, is_compressed
+from dialeval.readers.decoding import as_utf8, decode, whole_characters
+from dialeval.readers.reader import Place, UnreadableError
+
+HEAD = 1 << 16
+"""How much of the start of a file decides on its format."""
+
+LONGEST_LINE = 1 << 26
+"""64 Mi characters. A longer line is a file without line ends, or an attack on the memory."""
+
+
+class Source:
+    """One input. It can be read again and again, except standard input, which can be read once."""
+
+    def __init__(self, path: str | os.PathLike[str], label: str = "") -> None:
+        self.is_stdin = os.fspath(path) == "-"
+        self.path = Path(path)
+        self.name = "<stdin>" if self.is_stdin else os.fspath(path)
+        self.label = label or ("stdin" if self.is_stdin else stem(self.path))
+        """What ids are made from where the format has none: the name without its endings."""
+        self._stream: IO[bytes] | None = None
+        self._start = b""
+        self._size = 0
+        self._used = False
+
+    @cached_property
+    def reads_once(self) -> bool:
+        """Standard input and other pipes (`<(zcat ...)`) cannot be read again."""
+        if self.is_stdin:
+            return True
+        return self.path.exists() and not self.path.is_file() and not self.is_directory
+
+    @cached_property
+    def is_directory(self) -> bool:
+        return not self.is_stdin and self.path.is_dir()
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 64 KiB after decompression, without a byte order mark, always UTF-8 or binary.
+
+        A damaged archive gives what could be unpacked of it, and raises if that is nothing.
+        """
+        if self.is_directory:
+            return b""
+        self._open()
+        head = bytearray()
+        try:
+            for block in as_utf8(self._decompressed_start()):
+                head += block
+                if len(head) >= HEAD:
+                    break
+        except UnreadableError:
+            if not head:
+                raise
+        finally:
+            self.close()
+        return bytes(head[:HEAD])
+
+    @cached_property
+    def text_head(self) -> str:
+        return self.head.decode("utf-8", "replace")
+
+    def _open(self) -> None:
+        """Open the file anew; a pipe stays open and its first bytes are kept."""
+        if self.reads_once and self._stream is not None:
+            return
+        self.close()
+        if self.is_directory:
+            raise UnreadableError("is a directory, but the format is that of a single file")
+        try:
+            self._stream = cast("IO[bytes]", sys.stdin.buffer if self.is_stdin else self._file())
+            self._start = self._stream.read(HEAD)
+        except (OSError, ValueError) as error:
+            raise UnreadableError(f"cannot be opened: {_reason(error)}") from error
+
+    def _file(self) -> IO[bytes]:
+        file = self.path.open("rb")
+        self._size = os.fstat(file.fileno()).st_size
+        return file
+
+    def _decompressed_start(self) -> Iterator[bytes]:
+        rest: ByteStream = _Nothing() if self.reads_once else self._opened
+        return decompressed(rest, self._start)
+
+    @property
+    def _opened(self) -> IO[bytes]:
+        return cast("IO[bytes]", self._stream)
+
+    def check(self) -> None:
+        """Raises `UnreadableError` if there is nothing here that could be opened."""
+        if not self.is_directory:
+            self._open()
+            self.close()
+
+    def close(self) -> None:
+        if self._stream is not None and (self._used or not self.reads_once):
+            if not self.is_stdin:
+                self._stream.close()
+            self._stream = None
+
+    def blocks(self) -> Iterator[bytes]:
+        """The bytes after decompression, from the start."""
+        if self._used:
+            raise UnreadableError("can be read only once, as it is a pipe: save it to a file first")
+        self._used = self.reads_once
+        self._open()
+        try:
+            yield from decompressed(self._opened, self._start)
+        finally:
+            self.close()
+
+    @contextmanager
+    def seekable(self) -> Iterator[IO[bytes]]:
+        """The bytes as a file that can seek: itself, or a temporary copy of what was unpacked."""
+        self._open()
+        if not self.reads_once and not is_compressed(self._start):
+            self._opened.seek(0)
+            try:
+                yield self._opened
+            finally:
+                self.close()
+            return
+        with tempfile.TemporaryFile(prefix="dialeval-") as copy:
+            for block in self.blocks():
+                copy.write(block)
+            copy.seek(0)
+            yield copy
+
+    def fraction(self) -> float | None:
+        """The share of the file's bytes that was read in this pass; None where that is unknown."""
+        if self.reads_once or not self._size:
+            return None
+        if self._stream is None:
+            return 1.0
+        return min(1.0, self._stream.tell() / self._size)
+
+    def text(self, place: Place) -> Iterator[str]:
+        """The text in pieces. A piece ends with a line where it can; long lines are cut."""
+        line, column, pending = 1, 0, b""
+        for block in as_utf8(self.blocks()):
+            block = pending + block
+            cut = block.rfind(b"\n") + 1 or whole_characters(block)
+            piece = decode(block[:cut], place, line, column)
+            pending = block[cut:]
+            line += (breaks := piece.count("\n"))
+            column = 0 if breaks else column + len(piece)
+            yield piece
+        if pending:
+            yield decode(pending, place, line, column)
+
+    def lines(self, place: Place) -> Iterator[tuple[int, str]]:
+        """(line number from 1, line without its end), decoded as it is asked for."""
+        number, parts, length = 0, list[str](), 0
+        for piece in self.text(place):
+            *whole, rest = piece.split("\n")
+            if whole and parts:
+                whole[0] = "".join((*parts, whole[0]))
+                parts, length = [], 0
+            for line in whole:
+                number += 1
+                yield number, line[:-1] if line.endswith("\r") else line
+            if rest:
+                parts.append(rest)
+                length += len(rest)
+                if length > LONGEST_LINE:
+                    raise UnreadableError(
+                        f"the line is longer than {LONGEST_LINE >> 20} million characters",
+                        number + 1,
+                    )
+        if parts:
+            yield number + 1, "".join(parts).removesuffix("\r")
+
+
+def stem(path: Path) -> str:
+    """`a/chats.jsonl.gz` -> `chats`; `.` -> the name of the working directory."""
+    name = path.name or path.absolute().name
+    return name.lstrip(".").partition(".")[0] or name or "input"
+
+
+class _Nothing:
+    def read(self, size: int = -1, /) -> bytes:
+        return b""
+
+
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    if isinstance(error, PermissionError):
+        return "permission denied"
+    return str(getattr(error, "strerror", None) or error)
