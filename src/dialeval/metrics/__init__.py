@@ -1,0 +1,1 @@
+"""The metrics, one file each. `dialeval.registry` lists them by name and imports them on demand."""

@@ -1,0 +1,130 @@
+"""`rouge`: how much do response and reference cover of each other? (Lin, 2004)
+
+    F1 = 2 P R / (P + R)
+    ROUGE-n: P, R = clipped matches of n-grams / n-grams of the response, of the reference
+    ROUGE-L: P, R = longest common subsequence / words of the response, of the reference
+
+mode=paper gives the F1 of Google's `rouge_score`, a port of ROUGE-1.5.5: text is lowercased, all
+but a-z and 0-9 separates words, and words of more than three letters may be stemmed. With several
+references each part takes its maximum over them, as `RougeScorer.score_multi` does. A text without
+Latin letters or digits has no words and scores 0.
+
+mode=released is what PONE published as "ROUGE": see `pone_overlap.released_rouge`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dialeval.errors import UsageError
+from dialeval.metric import Metric, Part, option
+from dialeval.metrics.pone_overlap import released_rouge
+from dialeval.metrics.stemming import porter_stemmer
+from dialeval.question import Answer
+from dialeval.sample import Sample
+from dialeval.scores import Score
+
+
+@dataclass(frozen=True)
+class Rouge(Metric):
+    """Overlap of n-grams, or of the longest common subsequence, with the best reference."""
+
+    name = "rouge"
+    needs = frozenset({"references"})
+    range = (0.0, 1.0)
+    citation = (
+        "Lin: ROUGE: A Package for Automatic Evaluation of Summaries. Text Summarization Branches"
+        " Out, ACL 2004"
+    )
+
+    variant: Literal[1, 2, "L"] = option("L", "which ROUGE gives the score")
+    stemming: bool = option(False, "compare Porter stems")
+    mode: Literal["paper", "released"] = option("paper", "rouge_score, or PONE's ROUGE-2")
+
+    def __post_init__(self) -> None:
+        if self.mode == "released" and (self.variant, self.stemming) != ("L", False):
+            raise UsageError(
+                "metric 'rouge': mode=released is PONE's ROUGE-2 without stemming, whatever the"
+                " variant. Leave variant and stemming out, or use mode=paper."
+            )
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        response = sample.response or ""
+        if self.mode == "released":
+            value = released_rouge(response, sample.references)
+            return Score.missing("no words") if value is None else Score(value, {"rouge-2": value})
+        words = self._words(response)
+        by_reference = [_overlaps(words, self._words(text)) for text in sample.references]
+        parts = {
+            part.name: max(overlaps[part.name] for overlaps in by_reference)
+            for part in self.parts()
+        }
+        return Score(parts[f"rouge-{self.variant}"], parts)
+
+    def _words(self, text: str) -> list[str]:
+        from rouge_score.tokenize import tokenize
+
+        words: list[str] = tokenize(text, porter_stemmer() if self.stemming else None)
+        return words
+
+    def parts(self) -> tuple[Part, ...]:
+        if self.mode == "released":
+            return (Part("rouge-2", "F1 of the sets of bigrams"),)
+        return (
+            Part("rouge-1", "F1 of unigrams"),
+            Part("rouge-2", "F1 of bigrams"),
+            Part("rouge-L", "F1 of the longest common subsequence"),
+        )
+
+    def signature_fields(self) -> Mapping[str, str]:
+        from importlib.metadata import version
+
+        if self.mode == "released":
+            return {"variant": "2"}
+        stemmer = {"nltk": version("nltk")} if self.stemming else {}
+        return {"rouge-score": version("rouge-score"), **stemmer}
+
+
+def _overlaps(response: list[str], reference: list[str]) -> dict[str, float]:
+    """The three parts for one reference."""
+    parts = {}
+    for order in (1, 2):
+        found, wanted = _ngrams(response, order), _ngrams(reference, order)
+        matches = (found & wanted).total()
+        parts[f"rouge-{order}"] = _f1(matches, found.total(), wanted.total())
+    common = longest_common_subsequence(response, reference)
+    parts["rouge-L"] = _f1(common, len(response), len(reference))
+    return parts
+
+
+def _ngrams(words: list[str], order: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(words[start:] for start in range(order)), strict=False))
+
+
+def _f1(matches: int, found: int, wanted: int) -> float:
+    if not matches:
+        return 0.0
+    precision, recall = matches / found, matches / wanted
+    return 2 * precision * recall / (precision + recall)
+
+
+def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
+    """Its length, by the bit-parallel method of Hyyrö (AWOCA 2004).
+
+    A row of the usual table becomes one integer whose zero bits are the places where the length
+    grows. `rouge_score` fills the table itself, which for two texts of 20,000 words takes minutes
+    and gigabytes.
+    """
+    places: defaultdict[str, int] = defaultdict(int)
+    for place, word in enumerate(first):
+        places[word] |= 1 << place
+    everywhere = (1 << len(first)) - 1
+    row = everywhere
+    for word in second:
+        if word in places:
+            matches = row & places[word]
+            row = ((row + matches) | (row - matches)) & everywhere
+    return len(first) - row.bit_count()
