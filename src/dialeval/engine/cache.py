@@ -1,0 +1,113 @@
+"""Answers that were given once are never computed again.
+
+One SQLite file in WAL mode, so that several processes can share it. Keys are sha256 digests of
+(model fingerprint, question); values are raw numbers with their type and shape, or UTF-8 text.
+Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialeval.errors import JobError
+from dialeval.places import cache_directory
+from dialeval.question import Answer
+
+_TEXT = "text"
+_TYPES: dict[str, np.dtype[Any]] = {"f4": np.dtype("<f4"), "f8": np.dtype("<f8")}
+_LOOKUP = 500
+"""Keys per SELECT: below SQLite's historical limit of 999 variables."""
+
+
+def default_cache_path() -> Path:
+    return cache_directory() / "answers.sqlite"
+
+
+class AnswerCache:
+    """A table from keys to answers on disk; also a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._clear_errors():
+            self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS answers"
+                " (key BLOB PRIMARY KEY, form TEXT NOT NULL, value BLOB NOT NULL) WITHOUT ROWID"
+            )
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
+        """The answers that are there; keys without one are left out."""
+        found: dict[bytes, Answer] = {}
+        remaining = iter(keys)
+        with self._clear_errors():
+            while some := list(islice(remaining, _LOOKUP)):
+                marks = ",".join("?" * len(some))
+                rows = self._db.execute(
+                    f"SELECT key, form, value FROM answers WHERE key IN ({marks})", some
+                )
+                for key, form, value in rows:
+                    found[key] = _decode(form, value)
+        return found
+
+    def put(self, answers: Iterable[tuple[bytes, Answer]]) -> None:
+        """Stores all of them in one transaction: they survive a kill together or not at all."""
+        rows = [(key, *_encode(answer)) for key, answer in answers]
+        with self._clear_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", rows)
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+
+    def __len__(self) -> int:
+        with self._clear_errors():
+            row = self._db.execute("SELECT COUNT(*) FROM answers").fetchone()
+        return int(row[0])
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> AnswerCache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise JobError(
+                f"the answer cache {self.path} cannot be used ({error})."
+                " Delete the file to start afresh, or point DIALEVAL_CACHE elsewhere."
+            ) from error
+
+
+def _encode(answer: Answer) -> tuple[str, bytes]:
+    if isinstance(answer, str):
+        return _TEXT, answer.encode("utf-8", "surrogatepass")
+    kind = "f4" if answer.dtype == np.float32 else "f8"
+    shape = ",".join(str(size) for size in answer.shape)
+    return f"{kind}:{shape}", np.ascontiguousarray(answer, dtype=_TYPES[kind]).tobytes()
+
+
+def _decode(form: str, value: bytes) -> Answer:
+    if form == _TEXT:
+        return value.decode("utf-8", "surrogatepass")
+    kind, _, shape = form.partition(":")
+    sizes = tuple(int(size) for size in shape.split(",") if size)
+    numbers: Answer = np.frombuffer(value, dtype=_TYPES[kind]).reshape(sizes)
+    return numbers

@@ -1,0 +1,146 @@
+"""The directory of a run while it is being written.
+
+    runs/first/
+      job.json         what was asked for; a resumed job must ask for the same
+      shards/          finished chunks, while the job is running
+      history.jsonl    when it was started, resumed and finished (the only file with clock times)
+      scores.parquet   samples and scores
+      manifest.json    signatures, options, data digest, versions, counts, calibration, summary
+
+A run without a manifest is unfinished. One process at a time may write.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dialeval.errors import JobError, UsageError
+from dialeval.storage import atomic_path, write_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DIGEST_KEY = b"dialeval.samples.sha256"
+CONTENTS = ("job.json", "shards", "history.jsonl", "scores.parquet", "manifest.json", ".lock")
+
+
+class RunDirectory:
+    """Claims, writes and finishes the files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def manifest(self) -> Path:
+        return self.path / "manifest.json"
+
+    @property
+    def scores(self) -> Path:
+        return self.path / "scores.parquet"
+
+    @contextmanager
+    def exclusive(self, overwrite: bool = False) -> Iterator[None]:
+        """Holds the directory; a second process gets a clear message instead of a mess."""
+        from filelock import FileLock, Timeout
+
+        self._check_is_run_or_empty()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise JobError(f"cannot create {self.path}: {error.strerror}") from error
+        lock = FileLock(self.path / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise JobError(
+                f"another process is writing {self.path}. Wait for it, or choose another -o."
+            ) from None
+        try:
+            if overwrite:
+                self._clear()
+            yield
+        finally:
+            lock.release()
+
+    def start(self, job: Mapping[str, Any]) -> None:
+        """Begins a run, or continues one that asked for the same."""
+        path = self.path / "job.json"
+        if path.exists():
+            earlier = json.loads(path.read_text(encoding="utf-8"))
+            for key, value in job.items():
+                if earlier.get(key) != value:
+                    raise UsageError(
+                        f"{self.path} holds an unfinished run with other {key}:"
+                        f" {earlier.get(key)} instead of {value}. Repeat the earlier command to"
+                        " resume it, add --overwrite to start again, or choose another -o."
+                    )
+            self.record("resumed")
+        else:
+            write_json(path, job)
+            self.record("started")
+        (self.path / "shards").mkdir(exist_ok=True)
+
+    def shard(self, number: int) -> Path:
+        return self.path / "shards" / f"{number:06d}.parquet"
+
+    def holds_shard(self, number: int, digest: bytes) -> bool:
+        """Is this chunk there already? Raises if another chunk lies in its place."""
+        import pyarrow.parquet as pq
+
+        path = self.shard(number)
+        if not path.exists():
+            return False
+        if (pq.read_schema(path).metadata or {}).get(DIGEST_KEY) != digest:
+            raise UsageError(
+                f"{self.path} holds an unfinished run of other data (they differ in chunk"
+                f" {number + 1}). Give the same input to resume it, add --overwrite to start"
+                " again, or choose another -o."
+            )
+        return True
+
+    def write_shard(self, number: int, table: pa.Table, digest: bytes) -> None:
+        import pyarrow.parquet as pq
+
+        with atomic_path(self.shard(number)) as temporary:
+            labelled = table.replace_schema_metadata({DIGEST_KEY: digest})
+            pq.write_table(labelled, temporary, compression="zstd")
+
+    def finish(self, manifest: Mapping[str, Any], **history: Any) -> None:
+        """The manifest makes the run complete; the shards are not needed any more."""
+        write_json(self.manifest, manifest)
+        shutil.rmtree(self.path / "shards", ignore_errors=True)
+        self.record("finished", **history)
+
+    def record(self, event: str, **more: Any) -> None:
+        entry = {"event": event, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **more}
+        with (self.path / "history.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def _check_is_run_or_empty(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path} is a file; a run is a directory. Choose another -o.")
+        if not self.path.is_dir():
+            return
+        foreign = [entry.name for entry in self.path.iterdir() if not self._is_ours(entry.name)]
+        if foreign:
+            raise UsageError(
+                f"{self.path} is not a run: it holds {sorted(foreign)[0]!r}. Choose another -o."
+            )
+
+    @staticmethod
+    def _is_ours(name: str) -> bool:
+        temporary = name.startswith((".scores.parquet.", ".manifest.json.", ".job.json."))
+        return name in CONTENTS or temporary
+
+    def _clear(self) -> None:
+        for entry in self.path.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            elif entry.name != ".lock":
+                entry.unlink()

@@ -1,0 +1,234 @@
+"""A scoring job: samples in, a run directory out, and nothing lost when it is killed.
+
+Samples are taken in chunks. Each finished chunk is written, whole, as one shard; when the input
+ends the shards become `scores.parquet`, and the manifest is written last. Scoring into an
+unfinished directory reads the input from the start, recognises the chunks that are there by the
+digest of their samples, and continues after them. The finished files are byte for byte those of a
+run that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dialeval.engine.answers import Answerer, NoModels
+from dialeval.engine.cache import AnswerCache
+from dialeval.engine.columns import calibrate_table, chunk_to_table, run_schema, table_scores
+from dialeval.engine.directory import RunDirectory
+from dialeval.engine.manifest import build_manifest
+from dialeval.engine.summary import MetricSummary, Pools
+from dialeval.errors import UsageError
+from dialeval.metric import Metric
+from dialeval.question import ModelSource
+from dialeval.sample import Sample
+from dialeval.scores import Calibration, Score
+from dialeval.storage import atomic_path
+from dialeval.version import __version__
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CHUNK = 2048
+"""Samples per shard: what a killed run has to score again, from cached answers."""
+
+CHUNKS_PER_ROW_GROUP = 8
+
+
+class Job:
+    """Scores samples with some metrics into one directory.
+
+    progress    called with the number of samples that are done
+    about_data  asked at the end what the manifest is to say of the input
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        metrics: Sequence[Metric],
+        *,
+        models: ModelSource | None = None,
+        cache: AnswerCache | None = None,
+        calibrations: Mapping[str, Calibration] | None = None,
+        overwrite: bool = False,
+        chunk: int = CHUNK,
+        progress: Callable[[int], None] = lambda done: None,
+        about_data: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
+        source = models or NoModels()
+        self.directory = RunDirectory(directory)
+        self.metrics = list(metrics)
+        self.resumed = 0
+        self._overwrite = overwrite
+        self._chunk = chunk
+        self._progress = progress
+        self._about_data = about_data
+        self._answerer = Answerer(source, cache)
+        self._given = _check_calibrations(self.metrics, calibrations or {})
+        self._schema = run_schema(self.metrics)
+        names = {name for metric in self.metrics for name in metric.models().values()}
+        fingerprints = {name: source.fingerprint(name) for name in sorted(names)}
+        self._signatures = {m.label: str(m.signature(fingerprints)) for m in self.metrics}
+
+    def run(self, samples: Iterable[Sample]) -> None:
+        with self.directory.exclusive(self._overwrite):
+            if self.directory.manifest.exists():
+                self._check_is_this_run(samples)
+            else:
+                self._run(samples)
+
+    def _run(self, samples: Iterable[Sample]) -> None:
+        self.directory.start(
+            {
+                "dialeval": __version__,
+                "metrics": list(self._signatures.values()),
+                "calibrations": {k: v.to_record() for k, v in sorted(self._given.items())},
+                "chunk": self._chunk,
+            }
+        )
+        pools = Pools(self.metrics)
+        data_digest = hashlib.sha256()
+        shards = done = 0
+        for chunk in _chunks(samples, self._chunk):
+            for sample in chunk:
+                pools.add(sample)
+            digests = b"".join(sample.digest() for sample in chunk)
+            data_digest.update(digests)
+            self._write_chunk(shards, chunk, hashlib.sha256(digests).hexdigest().encode())
+            shards += 1
+            done += len(chunk)
+            self._progress(done)
+        data = {"sha256": data_digest.hexdigest(), **self._about_data()}
+        self._finish(range(shards), pools, data)
+
+    def _write_chunk(self, number: int, chunk: list[Sample], digest: bytes) -> None:
+        if self.directory.holds_shard(number, digest):
+            self.resumed += len(chunk)
+        else:
+            table = chunk_to_table(chunk, self._score(chunk), self.metrics)
+            self.directory.write_shard(number, table, digest)
+
+    def _score(self, chunk: Sequence[Sample]) -> list[list[Score]]:
+        """Asks the questions of all metrics together, then scores metric by metric."""
+        open_pairs = [
+            (m, s)
+            for m, metric in enumerate(self.metrics)
+            for s, sample in enumerate(chunk)
+            if not metric.obstacle(sample)
+        ]
+        asked = {(m, s): tuple(self.metrics[m].ask(chunk[s])) for m, s in open_pairs}
+        answers = self._answerer.answer(q for questions in asked.values() for q in questions)
+
+        def score(m: int, s: int) -> Score:
+            metric, sample = self.metrics[m], chunk[s]
+            if (m, s) not in asked:
+                return Score.missing(metric.obstacle(sample))
+            return metric.score(sample, [answers[question] for question in asked[m, s]])
+
+        return [[score(m, s) for s in range(len(chunk))] for m in range(len(self.metrics))]
+
+    def _finish(self, shards: range, pools: Pools, data: Mapping[str, Any]) -> None:
+        """Shards -> calibrated scores.parquet, summary and manifest."""
+        import pyarrow.parquet as pq
+
+        calibrations = self._calibrations(shards)
+        summaries: dict[str, dict[str, MetricSummary]] = {}
+        counts: dict[str, dict[str, int]] = {}
+        with (
+            atomic_path(self.directory.scores) as temporary,
+            pq.ParquetWriter(temporary, self._schema, compression="zstd") as writer,
+        ):
+            for table in self._row_groups(shards):
+                calibrated = calibrate_table(table, calibrations)
+                self._summarise(calibrated, summaries, counts)
+                writer.write_table(calibrated, row_group_size=max(1, len(calibrated)))
+        manifest = build_manifest(
+            self.metrics, self._signatures, data, counts, summaries, calibrations, pools
+        )
+        self.directory.finish(manifest, answers=self._answerer.counts.to_record())
+
+    def _calibrations(self, shards: range) -> dict[str, Calibration]:
+        """Those that were given, and for the rest one fitted on all raw values of this run."""
+        import numpy as np
+        import pyarrow.parquet as pq
+
+        found: dict[str, Calibration] = {}
+        for metric in self.metrics:
+            label, kind = metric.label, metric.calibration
+            if label in self._given:
+                found[label] = self._given[label]
+            elif kind and shards:
+                paths = [self.directory.shard(number) for number in shards]
+                columns = [pq.read_table(path, columns=[label]).column(0) for path in paths]
+                values = np.concatenate([column.drop_null().to_numpy() for column in columns])
+                if values.size:
+                    found[label] = Calibration.fit(kind, values)
+        return found
+
+    def _row_groups(self, shards: range) -> Iterator[pa.Table]:
+        """Several shards at a time; an empty run still gives one empty table."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not shards:
+            yield self._schema.empty_table()
+        for first in range(0, len(shards), CHUNKS_PER_ROW_GROUP):
+            some = shards[first : first + CHUNKS_PER_ROW_GROUP]
+            tables = [pq.read_table(self.directory.shard(number)) for number in some]
+            yield pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
+
+    def _summarise(
+        self,
+        table: pa.Table,
+        summaries: dict[str, dict[str, MetricSummary]],
+        counts: dict[str, dict[str, int]],
+    ) -> None:
+        systems = table.column("system").to_pylist()
+        without_response = table.column("response").is_null().to_pylist()
+        for system, whole_dialogue in zip(systems, without_response, strict=True):
+            of_system = counts.setdefault(system, {"turn": 0, "dialogue": 0})
+            of_system["dialogue" if whole_dialogue else "turn"] += 1
+        for metric in self.metrics:
+            for system, score in zip(systems, table_scores(table, metric), strict=True):
+                of_system_scores = summaries.setdefault(system, {})
+                of_system_scores.setdefault(metric.label, MetricSummary()).add(score)
+
+    def _check_is_this_run(self, samples: Iterable[Sample]) -> None:
+        """A finished run is left as it is, if it is the one that was asked for."""
+        manifest = json.loads(self.directory.manifest.read_text(encoding="utf-8"))
+        there = [metric["signature"] for metric in manifest["metrics"]]
+        different = "metrics" if list(self._signatures.values()) != there else ""
+        if not different:
+            digest = hashlib.sha256()
+            for sample in samples:
+                digest.update(sample.digest())
+                self.resumed += 1
+            different = "data" if digest.hexdigest() != manifest["data"]["sha256"] else ""
+        if different:
+            raise UsageError(
+                f"{self.directory.path} already holds a finished run with other {different}."
+                " Add --overwrite to replace it, or choose another -o."
+            )
+
+
+def _check_calibrations(
+    metrics: Sequence[Metric], given: Mapping[str, Calibration]
+) -> dict[str, Calibration]:
+    kinds = {metric.label: metric.calibration for metric in metrics}
+    for label, calibration in given.items():
+        if kinds.get(label) != calibration.kind:
+            raise UsageError(
+                f"a calibration of kind {calibration.kind!r} was given for {label!r}, but no"
+                " metric of this run is calibrated that way"
+            )
+    return dict(given)
+
+
+def _chunks(samples: Iterable[Sample], size: int) -> Iterator[list[Sample]]:
+    remaining = iter(samples)
+    while chunk := list(islice(remaining, size)):
+        yield chunk

@@ -1,0 +1,103 @@
+"""One number per system and metric, gathered while scores stream past.
+
+Means are exact: a sum is kept as Shewchuk's non-overlapping partial sums, so the result does not
+depend on the order of the samples, on chunks or on how often a run was resumed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from dialeval.metric import Metric, Pool
+from dialeval.sample import Sample
+from dialeval.scores import Score
+
+
+class ExactMean:
+    """The mean of a stream of floats, correctly rounded whatever the order."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._partials: list[float] = []
+
+    def add(self, value: float) -> None:
+        self.n += 1
+        kept = 0
+        for partial in self._partials:
+            if abs(value) < abs(partial):
+                value, partial = partial, value
+            high = value + partial
+            low = partial - (high - value)
+            if low:
+                self._partials[kept] = low
+                kept += 1
+            value = high
+        self._partials[kept:] = [value]
+
+    @property
+    def value(self) -> float | None:
+        return math.fsum(self._partials) / self.n if self.n else None
+
+
+@dataclass
+class MetricSummary:
+    """What one metric said about the samples of one system."""
+
+    mean: ExactMean = field(default_factory=ExactMean)
+    parts: dict[str, ExactMean] = field(default_factory=dict)
+    notes: Counter[str] = field(default_factory=Counter)
+    missing: int = 0
+
+    def add(self, score: Score) -> None:
+        if score.note:
+            self.notes[score.note] += 1
+        if score.value is None:
+            self.missing += 1
+            return
+        self.mean.add(score.value)
+        for name, part in score.parts.items():
+            if not isinstance(part, tuple):
+                self.parts.setdefault(name, ExactMean()).add(part)
+
+    def to_record(self, pooled: Score | None) -> dict[str, Any]:
+        record: dict[str, Any] = {
+            "n": self.mean.n,
+            "missing": self.missing,
+            "mean": self.mean.value,
+            "parts": {name: mean.value for name, mean in sorted(self.parts.items())},
+            "notes": dict(sorted(self.notes.items())),
+        }
+        if pooled is not None:
+            record["pooled"] = {
+                "value": pooled.value,
+                "parts": dict(sorted(pooled.parts.items())),
+                "note": pooled.note,
+            }
+        return record
+
+
+class Pools:
+    """The accumulators of metrics whose system score is not a mean, one per system and metric."""
+
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
+        self._pools: dict[tuple[str, str], Pool] = {}
+        self._pooled = [metric for metric in metrics if metric.pool() is not None]
+
+    def add(self, sample: Sample) -> None:
+        for metric in self._pooled:
+            if metric.obstacle(sample):
+                continue
+            key = (sample.system, metric.label)
+            if key not in self._pools:
+                pool = metric.pool()
+                assert pool is not None
+                self._pools[key] = pool
+            self._pools[key].add(sample)
+
+    def result(self, system: str, label: str) -> Score | None:
+        pool = self._pools.get((system, label))
+        return pool.result() if pool else None

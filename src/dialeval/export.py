@@ -1,0 +1,172 @@
+"""A run in the formats that other programs read.
+
+csv, jsonl, parquet   one row per sample: who said what to whom, mean ratings, all scores
+latex, markdown       the summary table, for papers and pages
+
+A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, and dialogue text is
+written by strangers. So such text gets a leading apostrophe in CSV, which spreadsheets hide, unless
+the caller asks for the text as it is. Numbers are never touched.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from dialeval.errors import UsageError, did_you_mean
+from dialeval.storage import atomic_path
+
+if TYPE_CHECKING:
+    from dialeval.run import Run
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def export(run: Run, to: str, destination: Path, *, raw: bool = False) -> None:
+    """Writes the run to a file; it appears whole or not at all."""
+    with atomic_path(destination) as temporary:
+        if to == "parquet":
+            _write_parquet(run, temporary)
+        else:
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                export_text(run, to, file, raw=raw)
+
+
+def export_text(run: Run, to: str, file: IO[str], *, raw: bool = False) -> None:
+    """Writes any of the text formats to an open file."""
+    if to not in _WRITERS:
+        known = [*_WRITERS, "parquet"]
+        raise UsageError(
+            f"cannot export to {to!r}.{did_you_mean(to, known)} Known: {', '.join(known)}"
+        )
+    _WRITERS[to](run, file, raw)
+
+
+def neutralise(text: str) -> str:
+    """The text as a spreadsheet cell that is shown and never run."""
+    return "'" + text if text.startswith(FORMULA_STARTS) else text
+
+
+def _write_csv(run: Run, file: IO[str], raw: bool) -> None:
+    names = _column_names(run)
+    writer = csv.writer(file)
+    protect = (lambda text: text) if raw else neutralise
+    writer.writerow([protect(name) for name in names])
+    for row in _rows(run):
+        cells = [row.get(name) for name in names]
+        writer.writerow(
+            ["" if cell is None else protect(_cell(cell)) if not isinstance(cell, float) else cell
+             for cell in cells]
+        )  # fmt: skip
+
+
+def _cell(cell: Any) -> str:
+    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+
+
+def _write_jsonl(run: Run, file: IO[str], raw: bool) -> None:
+    for row in _rows(run):
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _write_parquet(run: Run, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    for batch in run.batches():
+        table = pa.Table.from_batches([batch])
+        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+        writer.write_table(table)
+    if writer is None:
+        raise UsageError(f"the run {run.directory} holds no samples to export")
+    writer.close()
+
+
+def _rows(run: Run) -> Iterator[dict[str, Any]]:
+    """Samples and scores as flat dictionaries, without what is empty everywhere by design."""
+    score_columns = _score_columns(run)
+    for batch in run.batches():
+        for row in batch.to_pylist():
+            flat: dict[str, Any] = {
+                name: row[name] for name in ("id", "dialogue", "item", "system")
+            }
+            flat["context"] = "\n".join(turn["text"] for turn in row["context"])
+            flat["response"] = row["response"]
+            for quality, rating in row["ratings"]:
+                given = [value for value in rating["values"] if value is not None]
+                flat[f"rating_{quality}"] = sum(given) / len(given) if given else None
+            flat |= {name: row[name] for name in score_columns}
+            yield flat
+
+
+def _score_columns(run: Run) -> list[str]:
+    columns = []
+    for metric in run.manifest["metrics"]:
+        label = metric["label"]
+        columns.append(label)
+        columns += [f"{label}.raw"] if metric["calibration"] else []
+        columns += [f"{label}.{part['name']}" for part in metric["parts"]]
+        columns.append(f"{label}.note")
+    return columns
+
+
+def _column_names(run: Run) -> list[str]:
+    qualities: dict[str, None] = {}
+    for batch in run.batches(["ratings"]):
+        for ratings in batch.column(0).to_pylist():
+            qualities.update(dict.fromkeys(quality for quality, _ in ratings))
+    ratings_columns = [f"rating_{quality}" for quality in qualities]
+    texts = ["id", "dialogue", "item", "system", "context", "response"]
+    return [*texts, *ratings_columns, *_score_columns(run)]
+
+
+def _write_markdown(run: Run, file: IO[str], raw: bool) -> None:
+    table = run.table()
+    escape = (lambda text: text) if raw else _escape_markdown
+    file.write("| " + " | ".join(escape(cell) for cell in table.header) + " |\n")
+    file.write("|---|" + "---:|" * (len(table.header) - 1) + "\n")
+    for row in table.text_rows():
+        file.write("| " + " | ".join(escape(cell) for cell in row) + " |\n")
+    for signature in table.signatures:
+        file.write(f"\n`{signature}`\n")
+
+
+def _escape_markdown(text: str) -> str:
+    for char in "\\`*_[]<>|":
+        text = text.replace(char, "\\" + char)
+    return " ".join(text.split())
+
+
+def _write_latex(run: Run, file: IO[str], raw: bool) -> None:
+    table = run.table()
+    escape = (lambda text: text) if raw else _escape_latex
+    file.write(f"\\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}\n\\hline\n")
+    file.write(" & ".join(escape(cell) for cell in table.header) + " \\\\\n\\hline\n")
+    for row in table.text_rows():
+        file.write(" & ".join(escape(cell) for cell in row) + " \\\\\n")
+    file.write("\\hline\n\\end{tabular}\n")
+    for signature in table.signatures:
+        file.write(f"% {' '.join(signature.split())}\n")
+
+
+_LATEX: Mapping[str, str] = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "↑": r"$\uparrow$", "↓": r"$\downarrow$",
+}  # fmt: skip
+
+
+def _escape_latex(text: str) -> str:
+    return " ".join("".join(_LATEX.get(char, char) for char in text).split())
+
+
+_WRITERS: Mapping[str, Callable[[Run, IO[str], bool], None]] = {
+    "csv": _write_csv,
+    "jsonl": _write_jsonl,
+    "markdown": _write_markdown,
+    "latex": _write_latex,
+}

@@ -1,0 +1,128 @@
+"""A finished run: what every later verb reads. Nothing is scored again, and no torch is needed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dialeval.engine.manifest import RUN_FORMAT
+from dialeval.errors import UsageError
+from dialeval.sample import Sample
+from dialeval.scores import Calibration, Signature
+from dialeval.storage import sample_schema, table_to_samples
+from dialeval.table import ScoreTable, score_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILES = ("job.json", "history.jsonl", "scores.parquet", "manifest.json")
+
+
+class Run:
+    """A run directory, opened. Large columns stay on disk until they are asked for."""
+
+    def __init__(self, directory: Path, manifest: dict[str, Any]) -> None:
+        self.directory = directory
+        self.manifest = manifest
+
+    @property
+    def metrics(self) -> list[str]:
+        """The labels of the metrics, in the order in which they were given."""
+        return [metric["label"] for metric in self.manifest["metrics"]]
+
+    @property
+    def systems(self) -> list[str]:
+        return [system["name"] for system in self.manifest["systems"]]
+
+    @property
+    def signatures(self) -> dict[str, Signature]:
+        return {m["label"]: Signature.parse(m["signature"]) for m in self.manifest["metrics"]}
+
+    @property
+    def calibrations(self) -> dict[str, Calibration]:
+        """What to pass to the next `score` so that both runs share one scale."""
+        return {
+            metric["label"]: Calibration.from_record(metric["calibration"])
+            for metric in self.manifest["metrics"]
+            if metric["calibration"]
+        }
+
+    def __len__(self) -> int:
+        return int(self.manifest["data"]["samples"])
+
+    def __repr__(self) -> str:
+        return f"<Run {self.directory}: {len(self)} samples, {', '.join(self.metrics)}>"
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def table(self, parts: bool = False) -> ScoreTable:
+        """Systems down, metrics across: means, and system scores where a metric has its own."""
+        return score_table(self.manifest, parts)
+
+    def batches(
+        self, columns: Sequence[str] | None = None, size: int = 8192
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of `scores.parquet`, some at a time."""
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.directory / "scores.parquet") as file:
+            yield from file.iter_batches(batch_size=size, columns=columns)
+
+    def samples(self) -> Iterator[Sample]:
+        """The samples that were scored, in their order."""
+        for batch in self.batches(sample_schema().names):
+            yield from table_to_samples(batch)
+
+    def scores(self, label: str) -> list[float | None]:
+        """All values of one metric, in the order of the samples."""
+        self._check_label(label)
+        return [value for batch in self.batches([label]) for value in batch.column(0).to_pylist()]
+
+    def save(self, directory: str | Path) -> Run:
+        """A copy of this run in another place."""
+        destination = Path(directory)
+        if destination.exists():
+            raise UsageError(f"{destination} exists already; choose another place for the run")
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".run.", dir=destination.parent) as temporary:
+            copy = Path(temporary) / "run"
+            copy.mkdir()
+            for name in FILES:
+                shutil.copyfile(self.directory / name, copy / name)
+            copy.rename(destination)
+        return open_run(destination)
+
+    def _check_label(self, label: str) -> None:
+        if label not in self.metrics:
+            raise UsageError(
+                f"the run {self.directory} has no metric {label!r}; it has"
+                f" {', '.join(self.metrics)}"
+            )
+
+
+def open_run(directory: str | Path) -> Run:
+    """Opens what `dialeval score -o` wrote."""
+    path = Path(directory)
+    try:
+        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+        run_format = manifest["run_format"]
+    except (FileNotFoundError, NotADirectoryError):
+        if (path / "job.json").exists():
+            raise UsageError(
+                f"{path} is an unfinished run. Repeat the `dialeval score` command that started"
+                " it: it goes on where it stopped."
+            ) from None
+        raise UsageError(f"{path} is not a run: it has no manifest.json") from None
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise UsageError(f"{path} is not a readable run: {error!r}") from error
+    if run_format != RUN_FORMAT:
+        raise UsageError(
+            f"{path} has run format {run_format}; this dialeval reads format {RUN_FORMAT}."
+            " Score again, or use the dialeval version named in its manifest."
+        )
+    return Run(path, manifest)

@@ -1,0 +1,212 @@
+"""What reaches the screen. Dialogue text is hostile: nothing of it may steer the terminal.
+
+Results go to standard output, everything else (progress, warnings, errors) to standard error.
+Colours and moving bars appear on a terminal only, and never with NO_COLOR.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dialeval.models.progress import Step
+    from dialeval.training.loop import State
+
+PLAIN_PROGRESS_SECONDS = 5.0
+"""How often progress is reported in a log file, where no bar can move."""
+
+
+def clean(text: str) -> str:
+    """The text without anything that could move the cursor, hide or reorder what is shown.
+
+    Control characters and invisible format characters (bidi marks, zero-width joins, tags) become
+    U+FFFD, so that people see that something was there. Line breaks become spaces.
+    """
+    return "".join(
+        " " if char in "\n\r\t" else "\ufffd" if _is_unsafe(char) else char for char in text
+    )
+
+
+def _is_unsafe(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+
+
+def say(text: str = "", *, stderr: bool = False, style: str | None = None) -> None:
+    """Prints lines of text, each of them cleaned."""
+    for line in text.split("\n"):
+        console(stderr).print(clean(line), style=style, markup=False)
+
+
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
+) -> None:
+    """A table as wide as its content; columns listed in `right` are aligned to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, title in enumerate(header):
+        justify = "right" if i in right else "left"
+        table.add_column(Text(clean(title)), justify=justify, no_wrap=i in right)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*(Text(clean(cell)) for cell in row))
+    screen = console()
+    if screen.is_terminal:
+        screen.print(table)
+        return
+    # A pipe has no width: the table is as wide as it needs to be, and no wider.
+    screen.width = 10_000
+    with screen.capture() as captured:
+        screen.print(table)
+    for line in captured.get().splitlines():
+        screen.print(line.rstrip(), markup=False)
+
+
+Update = Callable[[int, "float | None"], None]
+"""Takes the number of samples that are done and the share of the input, None where unknown."""
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Update]:
+    """Shows how far a job is: a moving bar on a terminal, a line now and then elsewhere."""
+    if quiet:
+        yield lambda done, share: None
+    elif sys.stderr.isatty():
+        yield from _moving_bar(what)
+    else:
+        yield _plain_lines(what)
+
+
+@contextmanager
+def training_bar(*, quiet: bool = False) -> Iterator[Callable[[State, int], None]]:
+    """Shows a training: steps, the loss of the last ones, the last validation."""
+    started = last = time.monotonic()
+
+    def describe(state: State) -> str:
+        recent = state.losses[-20:]
+        loss = f"loss {sum(recent) / len(recent):.3f}" if recent else ""
+        shown = ("validation_perplexity", "validation_accuracy", "validation_loss")
+        checked = next((n for n in shown if state.curve and n in state.curve[-1]), None)
+        found = f"{checked.replace('_', ' ')} {state.curve[-1][checked]:.3f}" if checked else ""
+        return ", ".join(text for text in (loss, found) if text)
+
+    if quiet:
+        yield lambda state, steps: None
+    elif sys.stderr.isatty():
+        from rich.progress import Progress
+
+        with Progress(console=console(stderr=True), transient=True) as bar:
+            task = bar.add_task("training", total=None)
+            yield lambda state, steps: bar.update(
+                task, total=steps, completed=state.step, description=describe(state)
+            )
+    else:
+
+        def update(state: State, steps: int) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= PLAIN_PROGRESS_SECONDS or state.step == steps:
+                last = now
+                left = (now - started) / max(1, state.step) * (steps - state.step)
+                say(
+                    f"training: step {state.step:,} of {steps:,}, {describe(state)},"
+                    f" about {left / 60:.0f} min left",
+                    stderr=True,
+                )
+
+        yield update
+
+
+@contextmanager
+def fetch_bar(*, quiet: bool = False) -> Iterator[Callable[[Step], None]]:
+    """Shows a download: a bar on a terminal, one line per stage elsewhere."""
+    words = {
+        "wait": "waiting for another process",
+        "download": "downloading",
+        "check": "checking",
+        "convert": "converting, once (about half a minute)",
+    }
+    if quiet:
+        yield lambda step: None
+    elif sys.stderr.isatty():
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+        with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=None)
+
+            def move(step: Step) -> None:
+                if step.stage == "notice":
+                    bar.console.print(clean(step.text), style="yellow", markup=False)
+                    return
+                text = f"{clean(step.model)}: {words.get(step.stage, step.stage)}"
+                bar.update(task, description=text, completed=step.done, total=step.total or None)
+
+            yield move
+    else:
+        shown: set[str] = set()
+
+        def tell(step: Step) -> None:
+            if step.stage == "notice":
+                say(step.text, stderr=True)
+            elif step.stage in words and step.stage not in shown:
+                shown.add(step.stage)
+                size = f" {step.total / 1e6:,.0f} MB" if step.total else ""
+                say(f"{step.model}: {words[step.stage]}{size}", stderr=True)
+
+        yield tell
+
+
+def _moving_bar(what: str) -> Iterator[Update]:
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns: list[Any] = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[done]:,} samples"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None, done=0)
+
+        def update(done: int, share: float | None) -> None:
+            total = None if share is None else 1.0
+            bar.update(task, completed=share or 0.0, total=total, done=done)
+
+        yield update
+
+
+def _plain_lines(what: str) -> Update:
+    started = last = time.monotonic()
+
+    def update(done: int, share: float | None) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= PLAIN_PROGRESS_SECONDS:
+            last = now
+            percent = f" ({share:.0%})" if share is not None else ""
+            rate = done / (now - started)
+            say(f"{what}: {done:,} samples{percent}, {rate:,.0f}/s", stderr=True)
+
+    return update

@@ -1,0 +1,187 @@
+import json
+
+import pytest
+from made_up import Asking, Floored, LengthModels, sample, samples
+
+import dialeval
+from dialeval.engine.cache import AnswerCache
+from dialeval.engine.directory import RunDirectory
+from dialeval.engine.job import Job
+from dialeval.errors import JobError, UsageError
+from dialeval.sample import Sample
+
+
+def run(directory, metrics, data, **options):
+    job = Job(directory, metrics, **options)
+    job.run(data)
+    return job, dialeval.open_run(directory)
+
+
+def test_scores_follow_the_order_of_the_samples(tmp_path):
+    data = samples(10)
+    _, done = run(tmp_path / "run", [Asking(factor=2.0)], data, models=LengthModels(), chunk=3)
+    expected = [2.0 * len(s.response) for s in data]
+    assert done.scores("asking:factor=2.0") == expected
+    assert [s.id for s in done.samples()] == [s.id for s in data]
+
+
+def test_samples_come_back_unchanged(tmp_path):
+    data = samples(5)
+    _, done = run(tmp_path / "run", [Floored()], data)
+    assert list(done.samples()) == data
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7, 100])
+def test_the_chunk_size_changes_no_number(tmp_path, chunk):
+    data = samples(23)
+    metrics = [Asking(), Floored()]
+    _, one = run(tmp_path / "one", metrics, data, models=LengthModels(), chunk=23)
+    _, other = run(tmp_path / "other", metrics, data, models=LengthModels(), chunk=chunk)
+    assert one.manifest == other.manifest
+    assert one.scores("floored") == other.scores("floored")
+
+
+def test_a_metric_that_cannot_judge_a_sample_says_why(tmp_path):
+    data = [sample(1), sample(2, response=None)]
+    _, done = run(tmp_path / "run", [Floored()], data)
+    assert done.scores("floored")[1] is None
+    assert done.manifest["metrics"][0]["notes"] == {"no response": 1}
+    assert "floored: 1 of 2 scored (1 no response)" in str(done.table())
+
+
+def test_a_calibration_is_fitted_on_the_run_and_kept(tmp_path, golden):
+    """The 5th percentile of HolisticEval, on its golden values, through a whole run."""
+    raw = golden["holistic_norm"]["raw"]
+    _, done = run(tmp_path / "run", [RawValues()], [numbered(i) for i in range(len(raw))])
+    assert done.scores("raw-values") == pytest.approx(golden["holistic_norm"]["normalised"])
+    assert done.calibrations["raw-values"].low == pytest.approx(-48.7)
+
+
+def test_a_calibration_can_be_carried_over_to_the_next_run(tmp_path, golden):
+    """A score must not change with the rest of the file."""
+    raw = golden["holistic_norm"]["raw"]
+    _, first = run(tmp_path / "1", [RawValues()], [numbered(i) for i in range(len(raw))])
+    _, second = run(tmp_path / "2", [RawValues()], [numbered(2)], calibrations=first.calibrations)
+    assert second.scores("raw-values") == [first.scores("raw-values")[2]]
+
+
+def test_a_calibration_for_no_metric_of_the_run_is_refused(tmp_path):
+    _, first = run(tmp_path / "1", [Floored()], samples(5))
+    with pytest.raises(UsageError, match="no metric of this run"):
+        Job(tmp_path / "2", [Asking()], models=LengthModels(), calibrations=first.calibrations)
+
+
+def test_an_empty_input_gives_an_empty_run(tmp_path):
+    _, done = run(tmp_path / "run", [Floored()], [])
+    assert len(done) == 0
+    assert done.scores("floored") == []
+    assert done.systems == []
+
+
+def test_means_are_exact_whatever_the_order(tmp_path):
+    """1e16 + 1 - 1e16 loses the one if added in this order; the mean must not."""
+    values = [1e16, 1.0, -1e16]
+    _, done = run(tmp_path / "run", [Literally()], [with_response(str(v)) for v in values])
+    assert done.manifest["systems"][0]["scores"]["literally"]["mean"] == pytest.approx(1 / 3)
+
+
+def test_a_finished_run_is_reused(tmp_path):
+    data = samples(5)
+    run(tmp_path / "run", [Floored()], data)
+    before = (tmp_path / "run" / "scores.parquet").stat().st_mtime_ns
+    job, _ = run(tmp_path / "run", [Floored()], data)
+    assert job.resumed == 5
+    assert (tmp_path / "run" / "scores.parquet").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("metrics", "count", "difference"), [([Floored()], 6, "data"), ([Asking()], 5, "metrics")]
+)
+def test_a_finished_run_is_not_overwritten_by_another(tmp_path, metrics, count, difference):
+    run(tmp_path / "run", [Floored()], samples(5))
+    with pytest.raises(UsageError, match=f"other {difference}"):
+        run(tmp_path / "run", metrics, samples(count), models=LengthModels())
+    run(tmp_path / "run", metrics, samples(count), models=LengthModels(), overwrite=True)
+
+
+def test_a_second_process_on_the_same_directory_gets_a_clear_message(tmp_path):
+    with (
+        RunDirectory(tmp_path / "run").exclusive(),
+        pytest.raises(JobError, match="another process is writing"),
+    ):
+        run(tmp_path / "run", [Floored()], samples(5))
+
+
+def test_a_directory_with_other_things_in_it_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(UsageError, match=r"thesis\.tex"):
+        run(tmp_path, [Floored()], samples(5), overwrite=True)
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_an_unfinished_run_with_other_metrics_is_not_continued(tmp_path):
+    def broken():
+        yield from samples(4)
+        raise RuntimeError("the power goes out")
+
+    with pytest.raises(RuntimeError):
+        run(tmp_path / "run", [Floored()], broken(), chunk=2)
+    with pytest.raises(UsageError, match="unfinished run with other metrics"):
+        run(tmp_path / "run", [Asking()], samples(5), chunk=2, models=LengthModels())
+    with pytest.raises(UsageError, match="unfinished run of other data"):
+        run(tmp_path / "run", [Floored()], samples(9)[1:], chunk=2)
+    with pytest.raises(UsageError, match="unfinished run"):
+        dialeval.open_run(tmp_path / "run")
+    job, _ = run(tmp_path / "run", [Floored()], samples(5), chunk=2)
+    assert job.resumed == 4
+
+
+def test_an_answer_is_cached_before_the_run_is_finished(tmp_path):
+    def broken():
+        yield from samples(4)
+        raise RuntimeError("the power goes out")
+
+    with AnswerCache(tmp_path / "answers.sqlite") as cache:
+        with pytest.raises(RuntimeError):
+            run(tmp_path / "1", [Asking()], broken(), models=LengthModels(), cache=cache, chunk=4)
+        source = LengthModels()
+        run(tmp_path / "2", [Asking()], samples(4), models=source, cache=cache)
+    assert source.loaded == 0
+
+
+def test_the_manifest_holds_what_is_needed_to_repeat_the_run(tmp_path):
+    run(tmp_path / "run", [Asking(factor=3.0)], samples(3), models=LengthModels())
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    (metric,) = manifest["metrics"]
+    version = dialeval.__version__
+    assert metric["signature"] == f"asking|v1|factor:3.0|lm:counter@f00df00d|dialeval:{version}"
+    assert metric["options"] == {"factor": 3.0}
+    assert len(manifest["data"]["sha256"]) == 64
+
+
+def numbered(i: int) -> Sample:
+    return Sample(id=f"s{i}", response=str(i))
+
+
+def with_response(text: str) -> Sample:
+    return Sample(id=text, response=text)
+
+
+class RawValues(Floored):
+    """The golden raw value whose number the response names."""
+
+    name = "raw-values"
+
+    def score(self, sample, answers):
+        raw = [-12.0, -30.5, -3.25, -55.0, -18.75, -7.5, -22.0, -9.0, -41.0, -15.5]
+        return dialeval.Score(raw[int(sample.response)])
+
+
+class Literally(Floored):
+    """The number that the response is."""
+
+    name = "literally"
+    calibration = None
+
+    def score(self, sample, answers):
+        return dialeval.Score(float(sample.response))

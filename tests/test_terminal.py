@@ -1,0 +1,49 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.terminal import clean, print_table, say
+
+ATTACKS = [
+    "\x1b[2J",
+    "\x9b31m",
+    "\x07",
+    "\u202e",
+    "\u2066",
+    "\u200f",
+    "\x08",
+    "\r",
+    "\x00",
+    "\u2028",
+]
+
+
+@given(st.text())
+def test_nothing_that_steers_a_terminal_is_left(text):
+    for char in clean(text):
+        assert unicodedata.category(char) not in {"Cc", "Cf", "Cs"}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_hostile_text_is_shown_harmless(attack, capsys):
+    say(f"before{attack}after")
+    print_table(["system"], [[f"x{attack}y"]])
+    shown = capsys.readouterr().out
+    assert attack not in shown.replace("\n", "")
+    assert "before" in shown
+
+
+def test_markup_in_text_is_not_interpreted(capsys):
+    say("[red]not red[/red] [link=http://x]y[/link]")
+    print_table(["[bold]h"], [["[/]"]])
+    shown = capsys.readouterr().out
+    assert "[red]not red[/red] [link=http://x]y[/link]" in shown
+    assert "[bold]h" in shown
+    assert "[/]" in shown
+
+
+def test_ordinary_writing_is_left_alone():
+    text = "Grüße, 你好, مرحبا, 👍 naïve"
+    assert clean(text) == text
