@@ -1,0 +1,28 @@
+"""The `dialeval` command. One file per verb: parse, call the library, print. No logic."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Runs a verb; exits 0 on success, 1 on a failed job, 2 on bad usage or bad input."""
+    from dialeval.cli.app import app
+    from dialeval.errors import DialevalError
+
+    try:
+        app()
+    except DialevalError as error:
+        from dialeval.terminal import say
+
+        say(str(error), stderr=True, style="red")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        from dialeval.terminal import say
+
+        say("\nInterrupted. With -o, the same command goes on where it stopped.", stderr=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): silence the flush at exit, too.
+        sys.stdout = None
+        sys.exit(0)

@@ -1,0 +1,45 @@
+"""The verbs, gathered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dialeval.cli import data, doctor, export, metrics, models, score, train
+from dialeval.version import __version__
+
+app = typer.Typer(
+    name="dialeval",
+    help="Judges open-domain dialogue: score answers, measure agreement with people, compare.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dialeval {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def dialeval(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Judges open-domain dialogue: score answers, measure agreement with people, compare."""
+
+
+app.command("score")(score.score)
+app.command("export")(export.export)
+app.command("metrics")(metrics.metrics)
+app.add_typer(models.app, name="models")
+app.add_typer(data.app, name="data")
+app.add_typer(train.app, name="train")
+app.command("doctor")(doctor.doctor)

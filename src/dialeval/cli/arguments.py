@@ -1,0 +1,86 @@
+"""Arguments that several verbs share, so that they are spelled and explained in one way."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dialeval.errors import UsageError
+
+Files = Annotated[
+    list[str],
+    typer.Argument(help="Files or folders of dialogues; - is standard input.", show_default=False),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        help="Read as this format instead of looking at the content (see: dialeval data formats).",
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        help="FIELD=COLUMN: where a field is found, such as response=bot_answer.",
+        show_default=False,
+    ),
+]
+RatingColumns = Annotated[
+    list[str] | None,
+    typer.Option("--rating", help="A column that holds ratings.", show_default=False),
+]
+Scales = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scale",
+        help="QUALITY=LOW..HIGH: the rating scale, such as overall=1..5.",
+        show_default=False,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Take only this many samples.", show_default=False),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        help="With --limit: take a random selection, the same for the same seed.",
+        show_default=False,
+    ),
+]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out records with errors instead of stopping.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")]
+
+
+def parse_pairs(given: list[str] | None, option: str) -> dict[str, str]:
+    """`["a=b", "c=d"]` -> {"a": "b", "c": "d"}."""
+    pairs = {}
+    for item in given or ():
+        key, equals, value = item.partition("=")
+        if not (key and equals and value):
+            raise UsageError(f"{option} {item!r}: expected NAME=VALUE")
+        pairs[key] = value
+    return pairs
+
+
+def parse_scales(given: list[str] | None) -> dict[str, tuple[float, float]]:
+    """`["overall=1..5"]` -> {"overall": (1.0, 5.0)}."""
+    scales = {}
+    for quality, text in parse_pairs(given, "--scale").items():
+        low, dots, high = text.partition("..")
+        try:
+            scales[quality] = (float(low), float(high))
+        except ValueError:
+            dots = ""
+        if not dots or not scales[quality][0] < scales[quality][1]:
+            raise UsageError(f"--scale {quality}={text}: expected LOW..HIGH, such as 1..5")
+    return scales

@@ -1,0 +1,41 @@
+"""`dialeval metrics [NAME]`: what can be measured, and how."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from dialeval.cli.arguments import Json
+
+
+def metrics(
+    name: Annotated[
+        str | None, typer.Argument(help="A metric to describe.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the metrics, or describe one of them."""
+    from dialeval.describe import describe_metric
+    from dialeval.registry import METRICS
+    from dialeval.terminal import print_table, say
+
+    names = METRICS.names() if name is None else [name]
+    found = [describe_metric(each) for each in names]
+    if as_json:
+        typer.echo(
+            json.dumps(
+                [d.to_record() for d in found] if name is None else found[0].to_record(),
+                ensure_ascii=False,
+                indent=2,
+            )
+        )
+    elif name is None:
+        print_table(
+            ["metric", "judges", "needs", "better", "what it is"],
+            [[d.name, d.levels, d.needs, d.direction, d.summary] for d in found],
+        )
+        say("\nDescribe one: dialeval metrics bleu", style="dim")
+    else:
+        say(found[0].text())

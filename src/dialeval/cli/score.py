@@ -1,0 +1,112 @@
+"""`dialeval score FILE... -m METRIC... [-o RUN]`: judge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialeval.cli.arguments import (
+    Columns,
+    Files,
+    Format,
+    Json,
+    Limit,
+    Quiet,
+    RatingColumns,
+    Scales,
+    Seed,
+    SkipBad,
+    Verbose,
+    parse_pairs,
+    parse_scales,
+)
+
+
+def score(
+    files: Files,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="A metric, with options if need be: bleu:n=2 (see: dialeval metrics). Repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Directory for the run.", show_default=False),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the run that is there.")
+    ] = False,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            "--calibration",
+            help="An earlier run whose scales to use, so that scores can be compared.",
+            show_default=False,
+        ),
+    ] = None,
+    preset: Annotated[
+        str,
+        typer.Option(
+            help="default: the embedded models; paper: those of the papers, fetched from the hub."
+        ),
+    ] = "default",
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Show the parts of each metric, such as bleu-1.")
+    ] = False,
+    format: Format = None,
+    map: Columns = None,
+    rating: RatingColumns = None,
+    scale: Scales = None,
+    limit: Limit = None,
+    seed: Seed = None,
+    skip_bad: SkipBad = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Score dialogues with one or more metrics.
+
+    Every assistant turn or response in the files gets a score from every metric. The table shows a
+    row per system; with -o the run is kept, and goes on where it stopped if it is interrupted.
+    """
+    import dialeval
+    from dialeval.cli.show import show_score_table, show_warnings
+    from dialeval.terminal import progress_bar, say
+
+    samples = dialeval.load(
+        *files,
+        format=format,
+        columns=parse_pairs(map, "--map"),
+        ratings=tuple(rating or ()),
+        scales=parse_scales(scale),
+        bad="skip" if skip_bad else "raise",
+        limit=limit,
+        seed=seed,
+    )
+    calibrations = dialeval.open_run(calibration).calibrations if calibration else None
+    with progress_bar("scoring", quiet=quiet or as_json) as update:
+        run = dialeval.score(
+            samples,
+            metric or [],
+            out=out,
+            overwrite=overwrite,
+            preset=preset,
+            calibrations=calibrations,
+            progress=lambda done: update(done, samples.fraction()),
+        )
+    if as_json:
+        summary = {"run": str(out) if out else None, "table": run.table(parts).to_records()}
+        typer.echo(json.dumps(summary | {"manifest": run.manifest}, ensure_ascii=False, indent=2))
+        return
+    if not quiet:
+        show_warnings(samples.counts, verbose)
+    show_score_table(run.table(parts))
+    if out is None and not quiet:
+        say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")

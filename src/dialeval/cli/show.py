@@ -1,0 +1,74 @@
+"""How results look on the screen, where more than one verb shows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dialeval.terminal import print_table, say
+
+if TYPE_CHECKING:
+    from dialeval.readers import CheckReport
+    from dialeval.readers.reader import Problems
+    from dialeval.table import ScoreTable
+
+
+def show_score_table(table: ScoreTable) -> None:
+    print_table(table.header, table.text_rows(), right=range(1, len(table.header)))
+    say()
+    for note in table.notes:
+        say(note)
+    for signature in table.signatures:
+        say(signature, style="dim")
+
+
+def show_warnings(problems: Problems, verbose: bool) -> None:
+    """What was odd in the input but did not stop the work: a count, or everything."""
+    total = problems.errors + problems.warnings
+    if not total:
+        return
+    if verbose:
+        for problem in problems.kept:
+            say(str(problem), stderr=True, style="yellow")
+    else:
+        noun = "problem" if total == 1 else "problems"
+        say(f"{total:,} {noun} in the input (-v shows them)", stderr=True, style="yellow")
+
+
+def show_check_report(report: CheckReport) -> None:
+    """Every problem on a line of its own, then what the files hold."""
+    for problem in report.problems:
+        say(str(problem), style="red" if problem.severity == "error" else "yellow")
+    if report.hidden:
+        say(f"... and {report.hidden:,} more")
+    if report.problems:
+        say()
+    for path, name in report.formats.items():
+        say(f"{path}: {name}")
+    levels = ", ".join(f"{n:,} {level} level" for level, n in report.levels.items())
+    say(f"{report.samples:,} samples" + (f" ({levels})" if levels else ""))
+    if report.systems:
+        say("systems: " + ", ".join(f"{name} ({n:,})" for name, n in report.systems.items()))
+    if report.qualities:
+        say()
+        print_table(
+            ["quality", "samples", "ratings", "missing", "given", "scale"],
+            [
+                [
+                    quality,
+                    f"{found.samples:,}",
+                    f"{found.ratings:,}",
+                    f"{found.dropped:,}",
+                    _span(found.low, found.high),
+                    _span(*(found.scale or (None, None))),
+                ]
+                for quality, found in report.qualities.items()
+            ],
+            right=[1, 2, 3],
+        )
+        say()
+    verdict = f"{report.errors:,} errors, {report.warnings:,} warnings"
+    say(verdict if report.problems else "no problems")
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "-" if low is None or high is None else f"{low:g} to {high:g}"

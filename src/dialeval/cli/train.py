@@ -1,0 +1,94 @@
+"""`dialeval train RECIPE --data CORPUS -o DIR`: learn a metric, or a model for one."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialeval.cli.arguments import Format, Json, Quiet
+
+app = typer.Typer(help="Learn a model on dialogues of your own.", no_args_is_help=True)
+
+
+@app.callback()
+def train() -> None:
+    """Learn a model on dialogues of your own."""
+
+
+@app.command()
+def lm(
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="A DailyDialog folder, or a file that `dialeval data formats` lists.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
+    ],
+    model: Annotated[str, typer.Option(help="The model to start from.")] = "smollm2-135m",
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 1,
+    tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1000, help="Use at most this many tokens of the data.", show_default=False
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Train all weights instead of a LoRA adapter.")
+    ] = False,
+    rank: Annotated[int, typer.Option(min=1, help="Rank of the LoRA adapter.")] = 8,
+    learning_rate: Annotated[float, typer.Option(min=0.0, help="Highest learning rate.")] = 5e-4,
+    batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens per step.")] = 2048,
+    block: Annotated[int, typer.Option(min=8, help="Tokens of a dialogue that are read.")] = 256,
+    evaluate_on: Annotated[
+        int, typer.Option(min=1, help="Dialogues of validation and of test to measure on.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
+    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    format: Format = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Teach a language model how dialogues go on, for coherence and fluency.
+
+    The result is named in a metric: -m coherence:model=DIR. A training that was interrupted goes
+    on where it stopped if the same command is given again.
+    """
+    from dialeval.terminal import say, training_bar
+    from dialeval.training.language_model import LanguageModelOptions
+    from dialeval.training.loop import Settings
+    from dialeval.training.train_lm import train_language_model
+
+    with training_bar(quiet=quiet or as_json) as report:
+        card = train_language_model(
+            data,
+            out,
+            base=model,
+            settings=Settings(epochs=epochs, learning_rate=learning_rate, seed=seed),
+            options=LanguageModelOptions(
+                rank=0 if full else rank,
+                alpha=2 * rank,
+                batch_tokens=batch_tokens,
+                block=block,
+                tokens=tokens,
+            ),
+            licence=licence,
+            command="dialeval " + shlex.join(sys.argv[1:]),
+            evaluate_on=evaluate_on,
+            format=format,
+            say=(lambda line: None) if quiet or as_json else (lambda line: say(line, stderr=True)),
+            report=report,
+        )
+    if as_json:
+        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
+    elif not quiet:
+        for name, value in card.scores.items():
+            say(f"{name}: {value:.2f}")
+        say(f"Use it: dialeval score FILE -m coherence:model={out}")

@@ -1,0 +1,134 @@
+"""Is everything here, and does it give the stored scores?
+
+`expected.json` holds the scores of part of the bundled example, written by
+`python -m dialeval.doctor` on a machine where the conformance tests passed. A difference means that
+a library changed under us, or that the installation is damaged.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from dialeval.version import __version__
+
+EXPECTED = Path(__file__).with_name("expected.json")
+METRICS = ("length", "distinct", "bleu", "bleu:mode=released", "rouge", "meteor", "chrf")
+SAMPLES = 9
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. `absent` is an optional part that is not installed."""
+
+    what: str
+    status: Literal["ok", "absent", "failed"]
+    finding: str
+
+    def to_record(self) -> dict[str, str]:
+        return asdict(self)
+
+
+def examine() -> list[Finding]:
+    """Looks at everything; a check that raises is a failed one, never a crash."""
+    return [finding for check in CHECKS for finding in _guarded(check)]
+
+
+def _guarded(check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except Exception as error:
+        what = check.__name__.strip("_").replace("_", " ")
+        yield Finding(what, "failed", f"{type(error).__name__}: {error}")
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding("dialeval", "ok", f"{__version__} on Python {platform.python_version()}")
+    names = ("numpy", "pyarrow", "sacrebleu", "rouge-score", "nltk")
+    yield Finding("libraries", "ok", ", ".join(f"{name} {version(name)}" for name in names))
+
+
+def _extras() -> Iterator[Finding]:
+    extras = {"models": "torch", "train": "peft", "web": "starlette", "ray": "ray"}
+    for extra, module in extras.items():
+        if importlib.util.find_spec(module):
+            yield Finding(f"extra {extra!r}", "ok", f"{module} {version(module)}")
+        else:
+            yield Finding(f"extra {extra!r}", "absent", f"pip install 'dialeval[{extra}]'")
+
+
+def _word_net() -> Iterator[Finding]:
+    from dialeval.lexicon import PartOfSpeech, load_wordnet
+
+    wordnet = load_wordnet()
+    total = sum(wordnet.counts(pos).synsets for pos in get_args(PartOfSpeech))
+    # 117659 is the number of synsets that Princeton states for WordNet 3.0.
+    status: Literal["ok", "failed"] = "ok" if total == 117_659 else "failed"
+    yield Finding("WordNet 3.0", status, f"{total:,} synsets")
+
+
+def _cache() -> Iterator[Finding]:
+    from dialeval.engine.cache import AnswerCache, default_cache_path
+
+    path = default_cache_path()
+    if not path.exists():
+        parent = next(p for p in path.parents if p.exists())
+        writable = os.access(parent, os.W_OK)
+        note = "empty so far" if writable else f"{parent} cannot be written to; set DIALEVAL_CACHE"
+        yield Finding("answer cache", "ok" if writable else "failed", f"{path}: {note}")
+        return
+    with AnswerCache(path) as cache:
+        yield Finding("answer cache", "ok", f"{path}: {len(cache):,} answers")
+
+
+def _scores_of_the_example() -> Iterator[Finding]:
+    expected = json.loads(EXPECTED.read_text(encoding="utf-8"))
+    found = example_scores()
+    for label, scores in expected.items():
+        wrong = [
+            sample
+            for sample, value in scores.items()
+            if not _same(value, found.get(label, {}).get(sample))
+        ]
+        what = f"scores of {label}"
+        if wrong:
+            here, there = found.get(label, {}).get(wrong[0]), scores[wrong[0]]
+            yield Finding(
+                what, "failed", f"{len(wrong)} of {len(scores)} differ: {wrong[0]} has {here},"
+                f" stored is {there}"
+            )  # fmt: skip
+        else:
+            yield Finding(what, "ok", f"{len(scores)} of {len(scores)} as stored")
+
+
+def example_scores() -> dict[str, dict[str, Any]]:
+    """Metric -> sample -> value for the first samples of the bundled example."""
+    import dialeval
+    from dialeval.examples import three_bots
+
+    samples = list(islice(dialeval.load(three_bots()), SAMPLES))
+    with tempfile.TemporaryDirectory() as directory:
+        run = dialeval.score(samples, METRICS, out=Path(directory) / "run")
+        return {
+            label: dict(zip((s.id for s in samples), run.scores(label), strict=True))
+            for label in run.metrics
+        }
+
+
+def _same(stored: float | None, here: float | None) -> bool:
+    if stored is None or here is None:
+        return stored is here
+    return abs(stored - here) <= TOLERANCE * max(1.0, abs(stored))
+
+
+CHECKS = (_versions, _extras, _word_net, _cache, _scores_of_the_example)

@@ -1,0 +1,149 @@
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from dialeval.registry import METRICS
+
+EXAMPLE = "examples/three-bots.jsonl"
+
+
+def test_metrics_lists_every_metric(dialeval):
+    done = dialeval("metrics")
+    for name in METRICS.names():
+        assert name in done.out
+
+
+@pytest.mark.parametrize("name", METRICS.names())
+def test_every_metric_can_be_described(dialeval, name):
+    done = dialeval("metrics", name, "--json")
+    record = json.loads(done.out)
+    assert record["name"] == name
+    assert record["citation"]
+    assert record["summary"]
+    assert dialeval("metrics", name).code == 0
+
+
+def test_doctor_finds_that_all_is_well(dialeval):
+    done = dialeval("doctor")
+    assert done.code == 0, done.out
+    assert "All is well" in done.out
+
+
+def test_doctor_notices_a_score_that_moved(dialeval, monkeypatch):
+    import dialeval.doctor as doctor
+
+    stored = json.loads(doctor.EXPECTED.read_text())
+    monkeypatch.setattr(doctor, "example_scores", lambda: {**stored, "length": {}})
+    done = dialeval("doctor")
+    assert done.code == 1
+    assert "scores of length" in done.out
+
+
+def test_data_check_lists_all_problems_and_exits_2(dialeval, tmp_path):
+    path = tmp_path / "ratings.jsonl"
+    rows = [
+        {"id": "a", "response": "", "context": ["x"]},
+        {"id": "a", "response": "b", "context": ["x"]},
+        {"id": "c", "response": "b", "context": ["x"], "ratings": {"overall": ["N/A", 9]}},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = dialeval("data", "check", str(path), "--scale", "overall=1..5")
+    assert done.code == 2
+    assert f"{path}:1: response:" in done.out
+    assert f"{path}:2: id:" in done.out
+    assert done.out.count(f"{path}:3: ratings") == 2
+
+
+def test_data_check_of_a_clean_file_exits_0(dialeval):
+    done = dialeval("data", "check", EXAMPLE)
+    assert done.code == 0
+    assert "45" in done.out
+    assert json.loads(dialeval("data", "check", EXAMPLE, "--json").out)["samples"] == 45
+
+
+def test_data_convert_gives_what_score_reads(dialeval, tmp_path):
+    before = json.loads(dialeval("score", EXAMPLE, "-m", "length", "--json").out)
+    for name in ("x.parquet", "x.jsonl.zst", "x.jsonl.gz", "x.jsonl"):
+        path = str(tmp_path / name)
+        assert dialeval("data", "convert", EXAMPLE, "-o", path).code == 0
+        after = json.loads(dialeval("score", path, "-m", "length", "--json").out)
+        assert after["manifest"]["data"]["sha256"] == before["manifest"]["data"]["sha256"]
+
+
+@pytest.fixture
+def run(dialeval, tmp_path):
+    path = tmp_path / "hostile.jsonl"
+    rows = [
+        {"id": "1", "context": ["hi"], "response": "=1+1", "system": "@bot"},
+        {"id": "2", "context": ["hi"], "response": "fine & 50%", "system": "b_ot|x"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dialeval("score", str(path), "-m", "length", "-m", "bleu", "-o", str(tmp_path / "run"))
+    return str(tmp_path / "run")
+
+
+def test_csv_cells_never_run_as_formulas(dialeval, run):
+    rows = list(csv.DictReader(io.StringIO(dialeval("export", run, "--to", "csv").out)))
+    assert rows[0]["response"] == "'=1+1"
+    assert rows[0]["system"] == "'@bot"
+    assert rows[0]["length"] == "1.0"
+    assert rows[0]["bleu.note"] == "no references"
+    raw = list(csv.DictReader(io.StringIO(dialeval("export", run, "--raw").out)))
+    assert raw[0]["response"] == "=1+1"
+
+
+def test_jsonl_has_one_object_for_each_sample(dialeval, run):
+    rows = [json.loads(x) for x in dialeval("export", run, "--to", "jsonl").out.splitlines()]
+    assert [row["response"] for row in rows] == ["=1+1", "fine & 50%"]
+    assert [row["length"] for row in rows] == [1.0, 3.0]
+
+
+def test_markdown_and_latex_escape_what_is_special(dialeval, run):
+    assert r"b\_ot\|x" in dialeval("export", run, "--to", "markdown").out
+    assert r"b\_ot|x" in dialeval("export", run, "--to", "latex").out
+
+
+def test_parquet_goes_to_a_file(dialeval, run, tmp_path):
+    import pyarrow.parquet as pq
+
+    out = tmp_path / "scores.parquet"
+    assert dialeval("export", run, "--to", "parquet", "-o", str(out)).code == 0
+    assert pq.read_table(out).column("length").to_pylist() == [1.0, 3.0]
+    assert dialeval("export", run, "--to", "parquet").code == 2
+
+
+def run_quickly(code: str) -> str:
+    environment = {**os.environ, "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    ).stdout
+
+
+def test_importing_dialeval_imports_nothing_heavy():
+    heavy = run_quickly(
+        "import sys, dialeval; import dialeval.cli.app;"
+        "print([m for m in ('torch', 'transformers', 'numpy', 'pyarrow', 'nltk', 'sacrebleu')"
+        " if m in sys.modules])"
+    )
+    assert heavy.strip() == "[]"
+
+
+def test_reading_a_run_needs_no_torch(run):
+    found = run_quickly(
+        f"import sys, dialeval; r = dialeval.open_run({run!r}); r.table(); list(r.samples());"
+        "print('torch' in sys.modules)"
+    )
+    assert found.strip() == "False"
+
+
+def test_every_verb_has_help_and_says_what_it_does(dialeval):
+    listing = dialeval("--help")
+    assert listing.code == 0
+    for verb in ("score", "export", "metrics", "data", "models", "train", "doctor"):
+        assert verb in listing.out
+        assert dialeval(verb, "--help").code == 0

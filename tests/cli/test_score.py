@@ -1,0 +1,104 @@
+import json
+
+import pytest
+
+EXAMPLE = "examples/three-bots.jsonl"
+
+
+def test_the_readmes_command_prints_a_row_for_each_system(dialeval):
+    done = dialeval("score", EXAMPLE, "-m", "bleu", "-m", "length")
+    assert done.code == 0
+    rows = {line.split()[0] for line in done.out.splitlines() if line.strip()}
+    assert {"attentive", "bland", "broken"} <= rows
+    assert "bleu|v1|n:4|mode:paper" in done.out
+    assert "45 responses" in done.out
+
+
+def test_a_run_is_kept_and_shown_again(dialeval, tmp_path):
+    out = str(tmp_path / "run")
+    first = dialeval("score", EXAMPLE, "-m", "length", "-o", out)
+    again = dialeval("score", EXAMPLE, "-m", "length", "-o", out)
+    assert (first.code, again.code) == (0, 0)
+    assert first.out == again.out
+
+
+def test_json_is_json_and_nothing_else(dialeval):
+    done = dialeval("score", EXAMPLE, "-m", "length", "--json")
+    record = json.loads(done.out)
+    assert [row["system"] for row in record["table"]] == ["attentive", "bland", "broken"]
+    assert record["manifest"]["metrics"][0]["scored"] == 45
+
+
+def test_limit_takes_the_first_and_seed_takes_any(dialeval):
+    def systems(*more):
+        done = dialeval("score", EXAMPLE, "-m", "length", "--limit", "9", "--json", *more)
+        return json.loads(done.out)["manifest"]["data"]
+
+    first, one, again, two = (
+        systems(),
+        systems("--seed", "1"),
+        systems("--seed", "1"),
+        systems("--seed", "2"),
+    )
+    assert first["samples"] == one["samples"] == 9
+    assert one == again
+    assert len({first["sha256"], one["sha256"], two["sha256"]}) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score", EXAMPLE, "-m", "belu"], "Did you mean 'bleu'?"),
+        (["score", EXAMPLE, "-m", "bleu:n=7"], "at most 4"),
+        (["score", EXAMPLE, "-m", "bleu:mode=papr"], "Did you mean 'paper'?"),
+        (["score", "nowhere.jsonl", "-m", "bleu"], "nowhere.jsonl"),
+        (["score", EXAMPLE, "-m", "bleu", "--format", "chatt"], "Did you mean 'chat'?"),
+        (["score", EXAMPLE, "-m", "bleu", "--scale", "overall=5..1"], "LOW..HIGH"),
+        (["score", EXAMPLE, "-m", "bleu", "--map", "response"], "NAME=VALUE"),
+        (["score", EXAMPLE, "-m", "length", "--calibration", "nowhere"], "not a run"),
+        (["metrics", "rogue"], "Did you mean 'rouge'?"),
+        (["export", "nowhere"], "not a run"),
+        (["nonsense"], "No such command"),
+    ],
+)
+def test_wrong_words_get_a_helpful_message_and_exit_2(dialeval, arguments, message):
+    done = dialeval(*arguments)
+    assert done.code == 2
+    assert message in " ".join(done.err.split())
+    assert "Traceback" not in done.err
+
+
+def test_bad_input_is_listed_completely_and_exits_2(dialeval, tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"response": 1}\n{"context": ["hi"], "response": "yes"}\n{nonsense\n')
+    done = dialeval("score", str(path), "-m", "length", "--format", "jsonl")
+    assert done.code == 2
+    assert f"{path}:1: response:" in done.err
+    assert f"{path}:3:" in done.err
+    skipping = dialeval("score", str(path), "-m", "length", "--format", "jsonl", "--skip-bad")
+    assert skipping.code == 0
+    assert "2 bad records skipped" in skipping.out
+
+
+def test_hostile_text_never_reaches_the_terminal(dialeval, tmp_path):
+    path = tmp_path / "hostile.jsonl"
+    record = {"context": ["hi"], "response": "x", "system": "\x1b[31mred\u202e\x07[bold]"}
+    path.write_text(json.dumps(record) + "\n")
+    done = dialeval("score", str(path), "-m", "length")
+    assert done.code == 0
+    assert "\x1b" not in done.out
+    assert "\u202e" not in done.out
+    assert "red" in done.out
+    assert "[bold]" in done.out
+
+
+def test_standard_input_is_read(dialeval):
+    done = dialeval(
+        "score", "-", "-m", "length", "--json", stdin='{"context": ["a"], "response": "b c"}\n'
+    )
+    assert json.loads(done.out)["table"][0]["scores"]["length"] == 2.0
+
+
+def test_two_metrics_may_share_a_name_with_other_options(dialeval):
+    done = dialeval("score", EXAMPLE, "-m", "bleu", "-m", "bleu:n=2", "--json")
+    assert [m["label"] for m in json.loads(done.out)["manifest"]["metrics"]] == ["bleu", "bleu:n=2"]
