@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.registry import make_metrics
+from dialeval.registry import DEFAULT_METRICS, make_metrics
 
 if TYPE_CHECKING:
     from dialeval.engine.cache import AnswerCache
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def score(
     samples: Iterable[Sample],
-    metrics: Iterable[str | Metric],
+    metrics: Iterable[str | Metric] = DEFAULT_METRICS,
     *,
     out: str | Path | None = None,
     overwrite: bool = False,
@@ -31,7 +31,7 @@ def score(
     models: ModelSource | None = None,
     cache: str | Path | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int, int], None] = lambda done, read: None,
 ) -> Run:
     """Scores every sample with every metric and returns the run.
 
@@ -42,7 +42,7 @@ def score(
     models        who answers the metrics' questions; by default the models of `dialeval models`
     cache         the SQLite file of answers; by default one in the user's cache directory
     calibrations  scales of an earlier run (`Run.calibrations`) instead of ones fitted on this
-    progress      called with the number of samples that are done
+    progress      called with the number of samples that are done, and of those read so far
     """
     chosen = make_metrics([metrics] if isinstance(metrics, str) else metrics, preset)
 

@@ -80,6 +80,11 @@ Update = Callable[[int, "float | None"], None]
 """Takes the number of samples that are done and the share of the input, None where unknown."""
 
 
+def share_done(read_share: float | None, done: int, read: int) -> float | None:
+    """The share of the input that is done, where a part was read and a part of that is done."""
+    return None if read_share is None else read_share * done / read
+
+
 @contextmanager
 def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Update]:
     """Shows how far a job is: a moving bar on a terminal, a line now and then elsewhere."""

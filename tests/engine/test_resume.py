@@ -21,7 +21,7 @@ directory, cache = map(Path, sys.argv[1:])
 with AnswerCache(cache) as answers:
     metrics = [Asking(), Floored(), make_metric("distinct")]
     job = Job(directory, metrics, models=LengthModels(), cache=answers, chunk=20,
-              progress=lambda done: print(done, flush=True))
+              progress=lambda done, read: print(done, flush=True))
     job.run(samples(400))
 print("finished", flush=True)
 """
@@ -49,7 +49,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(tmp_path, seed):
     kills = 0
     for _ in range(4):
         child = start(tmp_path / "killed", tmp_path / "killed.sqlite")
-        for _ in range(generator.randint(1, 6)):
+        for _ in range(generator.randint(5, 60)):
             child.stdout.readline()
         time.sleep(generator.random() / 50)
         child.send_signal(signal.SIGKILL)
@@ -70,7 +70,7 @@ def test_what_was_scored_before_the_kill_is_not_scored_again(tmp_path):
     child.stdout.close()
     shards = sorted((tmp_path / "run" / "shards").glob("[0-9]*.parquet"))
     before = {path: path.stat().st_mtime_ns for path in shards}
-    assert len(before) >= 10
+    assert len(before) >= 9
     second = start(tmp_path / "run", tmp_path / "cache.sqlite")
     while second.stdout.readline() != "200\n":
         pass

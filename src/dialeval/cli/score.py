@@ -32,7 +32,8 @@ def score(
         typer.Option(
             "--metric",
             "-m",
-            help="A metric, with options if need be: bleu:n=2 (see: dialeval metrics). Repeat.",
+            help="A metric, with options if need be: bleu:n=2 (see: dialeval metrics). Repeat."
+            " Without it, a set that needs no references.",
             show_default=False,
         ),
     ] = None,
@@ -78,7 +79,8 @@ def score(
     """
     import dialeval
     from dialeval.cli.show import show_score_table, show_warnings
-    from dialeval.terminal import progress_bar, say
+    from dialeval.registry import DEFAULT_METRICS
+    from dialeval.terminal import progress_bar, say, share_done
 
     samples = dialeval.load(
         *files,
@@ -94,12 +96,12 @@ def score(
     with progress_bar("scoring", quiet=quiet or as_json) as update:
         run = dialeval.score(
             samples,
-            metric or [],
+            metric or DEFAULT_METRICS,
             out=out,
             overwrite=overwrite,
             preset=preset,
             calibrations=calibrations,
-            progress=lambda done: update(done, samples.fraction()),
+            progress=lambda done, read: update(done, share_done(samples.fraction(), done, read)),
         )
     if as_json:
         summary = {"run": str(out) if out else None, "table": run.table(parts).to_records()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from dialeval.engine.cache import AnswerCache
@@ -44,51 +44,60 @@ class Answerer:
         self._cache = cache
         self._models: dict[str, Model] = {}
 
-    def answer(self, questions: Iterable[Question]) -> dict[Question, Answer]:
-        """An answer for every distinct question."""
+    def answer(
+        self,
+        questions: Iterable[Question],
+        advance: Callable[[int, int], None] = lambda known, distinct: None,
+    ) -> dict[Question, Answer]:
+        """An answer for every distinct question; `advance` hears how many of how many are known."""
         by_model: dict[str, dict[Question, None]] = {}
         for question in questions:
             self.counts.asked += 1
             by_model.setdefault(question.model, {})[question] = None
         answers: dict[Question, Answer] = {}
+        total = sum(len(distinct) for distinct in by_model.values())
+        self.counts.distinct += total
         for name, distinct in by_model.items():
-            self.counts.distinct += len(distinct)
-            answers |= self._answer_one_model(name, list(distinct))
+            for question, answer in self._answer_one_model(name, list(distinct)):
+                answers[question] = answer
+                advance(len(answers), total)
         return answers
 
-    def _answer_one_model(self, name: str, questions: list[Question]) -> dict[Question, Answer]:
+    def _answer_one_model(
+        self, name: str, questions: list[Question]
+    ) -> Iterator[tuple[Question, Answer]]:
+        """Distinct questions with their answers: what is cached at once, the rest as it comes."""
         fingerprint = self._source.fingerprint(name)
         keys = [question.key(fingerprint) for question in questions]
         known = {} if self._cache is None else self._cache.get(keys)
-        answers = {q: known[key] for q, key in zip(questions, keys, strict=True) if key in known}
-        self.counts.cached += len(answers)
-        missing = [(q, key) for q, key in zip(questions, keys, strict=True) if key not in known]
+        missing = []
+        for question, key in zip(questions, keys, strict=True):
+            if key in known:
+                self.counts.cached += 1
+                yield question, known[key]
+            else:
+                missing.append((question, key))
         if not missing:
-            return answers
+            return
         if name not in self._models:
             self._models[name] = self._source.load(name)
         fresh: list[tuple[bytes, Answer]] = []
+        answered = 0
         for position, answer in self._models[name].answer([q for q, _ in missing]):
             question, key = missing[position]
-            answers[question] = answer
+            answered += 1
             fresh.append((key, answer))
             if len(fresh) >= STORED_AT_ONCE:
                 self._store(fresh)
+            yield question, answer
         self._store(fresh)
-        _check_complete(name, questions, answers)
-        return answers
+        if answered != len(missing):
+            raise JobError(
+                f"model {name!r} answered {answered} of {len(missing)} questions: this is a bug in"
+                " the model, not in your data"
+            )
 
     def _store(self, fresh: list[tuple[bytes, Answer]]) -> None:
         if self._cache is not None and fresh:
             self._cache.put(fresh)
         fresh.clear()
-
-
-def _check_complete(
-    name: str, questions: Sequence[Question], answers: dict[Question, Answer]
-) -> None:
-    if len(answers) != len(questions):
-        raise JobError(
-            f"model {name!r} answered {len(answers)} of {len(questions)} questions: this is a bug"
-            " in the model, not in your data"
-        )

@@ -36,13 +36,16 @@ if TYPE_CHECKING:
 CHUNK = 2048
 """Samples per shard: what a killed run has to score again, from cached answers."""
 
+CHUNK_WITH_MODELS = 256
+"""Fewer where models are asked: all questions of a chunk are held in memory, a few kB each."""
+
 CHUNKS_PER_ROW_GROUP = 8
 
 
 class Job:
     """Scores samples with some metrics into one directory.
 
-    progress    called with the number of samples that are done
+    progress    called with the number of samples that are done, and of those read so far
     about_data  asked at the end what the manifest is to say of the input
     """
 
@@ -55,16 +58,18 @@ class Job:
         cache: AnswerCache | None = None,
         calibrations: Mapping[str, Calibration] | None = None,
         overwrite: bool = False,
-        chunk: int = CHUNK,
-        progress: Callable[[int], None] = lambda done: None,
+        chunk: int | None = None,
+        progress: Callable[[int, int], None] = lambda done, read: None,
         about_data: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         source = models or NoModels()
         self.directory = RunDirectory(directory)
         self.metrics = list(metrics)
         self.resumed = 0
+        self._read = 0
         self._overwrite = overwrite
-        self._chunk = chunk
+        asks = any(metric.models() for metric in self.metrics)
+        self._chunk = chunk or (CHUNK_WITH_MODELS if asks else CHUNK)
         self._progress = progress
         self._about_data = about_data
         self._answerer = Answerer(source, cache)
@@ -92,16 +97,16 @@ class Job:
         )
         pools = Pools(self.metrics)
         data_digest = hashlib.sha256()
-        shards = done = 0
+        shards = 0
         for chunk in _chunks(samples, self._chunk):
             for sample in chunk:
                 pools.add(sample)
             digests = b"".join(sample.digest() for sample in chunk)
             data_digest.update(digests)
+            self._read += len(chunk)
             self._write_chunk(shards, chunk, hashlib.sha256(digests).hexdigest().encode())
             shards += 1
-            done += len(chunk)
-            self._progress(done)
+            self._progress(self._read, self._read)
         data = {"sha256": data_digest.hexdigest(), **self._about_data()}
         self._finish(range(shards), pools, data)
 
@@ -121,7 +126,12 @@ class Job:
             if not metric.obstacle(sample)
         ]
         asked = {(m, s): tuple(self.metrics[m].ask(chunk[s])) for m, s in open_pairs}
-        answers = self._answerer.answer(q for questions in asked.values() for q in questions)
+        answers = self._answerer.answer(
+            (q for questions in asked.values() for q in questions),
+            lambda known, distinct: self._progress(
+                self._read - len(chunk) + len(chunk) * known // distinct, self._read
+            ),
+        )
 
         def score(m: int, s: int) -> Score:
             metric, sample = self.metrics[m], chunk[s]
