@@ -15,5 +15,7 @@ def cache_directory() -> Path:
 
 
 def models_directory() -> Path:
-    """One directory per fetched model."""
+    """`$DIALEVAL_MODELS`, else `models/` in the cache: one directory per fetched model."""
+    if own := os.environ.get("DIALEVAL_MODELS"):
+        return Path(own).expanduser()
     return cache_directory() / "models"

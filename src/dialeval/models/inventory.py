@@ -1,0 +1,83 @@
+"""What is here, what can be fetched: the rows behind `dialeval models`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dialeval.errors import JobError
+from dialeval.models.catalogue import CATALOGUE, Entry, Hub, Package, Role, Wheel
+from dialeval.models.locate import entry_directory, locate
+from dialeval.models.presets import PRESETS
+from dialeval.models.store import damage
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One model. `size` is what a fetch downloads, `on_disk` what it takes here (0 if absent)."""
+
+    name: str
+    role: Role
+    licence: str
+    description: str
+    source: str
+    size: int
+    presets: tuple[str, ...]
+    path: Path | None
+    on_disk: int
+    damage: str
+
+    @property
+    def is_here(self) -> bool:
+        return self.path is not None and not self.damage
+
+    def to_record(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        path = str(self.path) if self.path else None
+        return asdict(self) | {"path": path, "is_here": self.is_here}
+
+
+def list_models() -> list[Listed]:
+    """Every model of the catalogue, in its order."""
+    return [_listed(entry) for entry in CATALOGUE.values()]
+
+
+def verify(name: str) -> None:
+    """Reads every byte of a fetched catalogue model and compares its hashes."""
+    found = locate(name)
+    if problem := damage(found.directory, hashes=True):
+        raise JobError(
+            f"model {name!r} is damaged: {problem}. Fetch it: dialeval models get {name}"
+        )
+
+
+def _listed(entry: Entry) -> Listed:
+    path = entry_directory(entry)
+    return Listed(
+        name=entry.name,
+        role=entry.role,
+        licence=entry.licence,
+        description=entry.description,
+        source=_origin(entry),
+        size=entry.size,
+        presets=tuple(name for name, uses in PRESETS.items() if entry.name in uses.values()),
+        path=path,
+        on_disk=_size(path) if path else 0,
+        damage=damage(path) if path else "",
+    )
+
+
+def _size(directory: Path) -> int:
+    """Bytes of all files below; the hub's snapshots are links, and what they point to counts."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
+def _origin(entry: Entry) -> str:
+    match entry.source:
+        case Wheel() as wheel:
+            return f"wheel {wheel.package}=={wheel.version}"
+        case Hub() as hub:
+            return f"hub {hub.repo}@{hub.revision[:8]}"
+        case Package():
+            return "part of dialeval"

@@ -1,0 +1,58 @@
+"""The catalogue: what dialeval knows by name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dialeval.errors import UsageError
+from dialeval.models.catalogue import CATALOGUE, Hub, Wheel, find_entry
+from dialeval.models.identity import wheel_fingerprint
+from dialeval.models.presets import PRESETS, preset_model, preset_models
+
+WHEELS = [entry for entry in CATALOGUE.values() if isinstance(entry.source, Wheel)]
+
+
+def test_the_default_preset_needs_no_hub() -> None:
+    sources = [CATALOGUE[name].source for name in preset_models("default")]
+    assert all(isinstance(source, Wheel) for source in sources)
+
+
+def test_every_preset_names_models_of_the_catalogue_and_each_once() -> None:
+    for preset in PRESETS:
+        names = preset_models(preset)
+        assert set(names) <= set(CATALOGUE)
+        assert len(names) == len(set(names))
+
+
+def test_a_misspelt_preset_gets_a_suggestion() -> None:
+    with pytest.raises(UsageError, match="Did you mean 'paper'"):
+        preset_models("papers")
+
+
+def test_a_use_that_a_preset_does_not_serve_is_said() -> None:
+    assert preset_model("paper", "nli") == "roberta-large-mnli"
+    with pytest.raises(UsageError, match="no model for 'nli'"):
+        preset_model("default", "nli")
+
+
+@pytest.mark.parametrize("entry", WHEELS, ids=lambda entry: entry.name)
+def test_every_file_of_a_wheel_has_a_sha256_and_a_harmless_name(entry) -> None:
+    for file in entry.source.files:
+        assert re.fullmatch("[0-9a-f]{64}", file.sha256)
+        assert not file.name.startswith("/")
+        assert ".." not in file.name.split("/")
+
+
+def test_signatures_show_the_first_digits_of_the_weight_file() -> None:
+    # models.md lists the sha256 of the GGUF and of MiniLM's safetensors.
+    assert wheel_fingerprint(CATALOGUE["smollm2-135m"])[:8] == "b179c952"
+    assert wheel_fingerprint(CATALOGUE["minilm-l6"])[:8] == "53aa5117"
+
+
+def test_a_hub_model_is_found_by_its_short_name_and_by_its_repository() -> None:
+    entry = find_entry("openai-community/gpt2")
+    assert entry is CATALOGUE["gpt2"]
+    assert isinstance(entry.source, Hub)
+    assert find_entry("nobody/nothing") is None
