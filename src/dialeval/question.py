@@ -42,10 +42,12 @@ class Question:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-Layout = Literal["auto", "plain", "lines", "chat", "eos", "tabs"]
+Layout = Literal["auto", "native", "plain", "lines", "chat", "eos", "tabs"]
 """How a dialogue is written down for a language model.
 
 auto    tabs for encoder-decoders, lines for other models
+native  what the model was made to read: tabs for encoder-decoders, else its chat template if it
+        has one, else lines
 plain   turns joined by a single space, no speakers (HolisticEval)
 lines   `User: ...` and `System: ...`, one line each (FED data, FULL on causal models)
 chat    the chat template of the model
@@ -101,9 +103,8 @@ class TokenLogProbs:
 
     def split(self) -> tuple[TokenLogProbs, TokenLogProbs]:
         """The tokens of the turns (there with `whole` only), and those of the text."""
-        turns = sum(1 for start, _ in self.spans if start < 0)
-        if self.spans and self.spans[-1][0] < 0 <= self.spans[0][0]:
-            turns = 0  # what lies outside the text is its end token
+        inside = (number for number, (start, _) in enumerate(self.spans) if start >= 0)
+        turns = next(inside, len(self.spans))
         return (
             TokenLogProbs(self.log_probs[:turns], self.spans[:turns], self.cut),
             TokenLogProbs(self.log_probs[turns:], self.spans[turns:], self.cut),

@@ -1,0 +1,168 @@
+"""How a dialogue is written down for a language model: the layouts of `Likelihood`, in ids.
+
+    plain   Hi there. How are you? [text]                       one space between turns
+    lines   User: Hi there.\\nSystem: How are you?\\nUser: [text]
+    chat    <|im_start|>user\\nHi there.<|im_end|>\\n ... <|im_start|>user\\n[text]
+    eos     Hi there.<|endoftext|>How are you?<|endoftext|>[text]
+    tabs    \\tHi there.\\tHow are you?\\t[text]
+    auto    lines
+    native  chat, if the model has a chat template, else lines
+
+A layout is a frame for each role: marker ids that open a turn, a separator that is tokenised
+together with what follows it, marker ids that close the turn. `eos` is DialoGPT's own form; FED's
+released code has a space on both sides of the marker, which its metric writes into the turns.
+
+A sequence is `start, turns, opening, text, end`. If it is longer than the window, the turns (with
+their markers) lose whole tokens on the side that the question names. The text is cut only if it
+does not fit by itself: it keeps its beginning, whose log-probabilities are what they would be in
+the whole text, and what it loses is counted like the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from dialeval.models.chat_template import ChatPieces, chat_pieces
+from dialeval.models.segments import Segmenter, template_text
+from dialeval.question import Likelihood
+from dialeval.sample import Turn
+
+Role = Literal["user", "system"]
+OTHER: dict[Role, Role] = {"user": "system", "system": "user"}
+
+OUTSIDE = (-1, -1)
+"""The span of a token that is not of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around a turn: marker ids, and a separator that belongs to the text's tokens."""
+
+    opening: tuple[int, ...] = ()
+    separator: str = ""
+    closing: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A question as a model reads it: the tokens `ids[first:]` are to be answered for."""
+
+    ids: tuple[int, ...]
+    first: int
+    spans: tuple[tuple[int, int], ...]
+    cut: int
+
+
+class Writer:
+    """Writes questions for one model; `window` is the number of tokens it can read at once."""
+
+    def __init__(self, tokenizer: Any, window: int) -> None:
+        self.window = window
+        self._tokenizer = tokenizer
+        self._segments = Segmenter(tokenizer)
+
+    def write(self, question: Likelihood) -> Written:
+        question = self._resolved(question)
+        frames = self._frames(question.layout)
+        roles = resolve_roles(question.turns, question.speaker)
+        turns: list[int] = []
+        for number, (turn, role) in enumerate(zip(question.turns, roles, strict=False)):
+            frame = frames[role]
+            before = frame.separator if number or question.layout != "plain" else ""
+            turns += frame.opening
+            turns += self._segments.text(turn.text, before).ids
+            turns += frame.closing
+        start = self._start(question)
+        opening = frames[roles[-1]].opening
+        ids, spans = self._text(question, frames[roles[-1]])
+        room = self.window - len(start) - len(opening) - len(ids)
+        kept = _cut(turns, max(0, room), question.truncate)
+        whole = (*start, *kept, *opening, *ids)[: self.window]
+        outside = len(whole) if len(spans) == 0 else len(start) + len(kept) + len(opening)
+        first = len(start) if question.whole else min(outside, len(whole))
+        answered = ((OUTSIDE,) * (outside - first) + spans)[: len(whole) - first]
+        return Written(whole, first, answered, len(turns) - len(kept) + max(0, -room))
+
+    def _resolved(self, question: Likelihood) -> Likelihood:
+        """With the layout that `auto` or `native` stands for with this model."""
+        if question.layout == "auto":
+            return replace(question, layout="lines")
+        if question.layout == "native":
+            return replace(question, layout="chat" if template_text(self._tokenizer) else "lines")
+        return question
+
+    def _text(
+        self, question: Likelihood, frame: Frame
+    ) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+        """Ids and spans of the text, and of its end. An empty text has no tokens."""
+        ids: tuple[int, ...] = ()
+        spans: tuple[tuple[int, int], ...] = ()
+        if question.text:
+            alone = question.layout == "plain" and not question.turns
+            segment = self._segments.text(question.text, "" if alone else frame.separator)
+            ids, spans = segment.ids, segment.spans
+        if question.end:
+            ids = (*ids, self._end(question.layout, frame))
+            spans = (*spans, OUTSIDE)
+        return ids, spans
+
+    def _end(self, layout: str, frame: Frame) -> int:
+        """In a chat a text ends with its turn."""
+        return frame.closing[0] if layout == "chat" and frame.closing else self._segments.end_id
+
+    def _start(self, question: Likelihood) -> tuple[int, ...]:
+        """A chat begins as its template does, whose first marker predicts what follows."""
+        if not question.start:
+            return ()
+        if question.layout == "chat":
+            return self._segments.marker(self._chat.start)
+        return (self._segments.start_id,)
+
+    def _frames(self, layout: str) -> dict[Role, Frame]:
+        marker = self._segments.marker
+        if layout == "lines":
+            return {
+                "user": Frame(marker("User:"), " ", marker("\n")),
+                "system": Frame(marker("System:"), " ", marker("\n")),
+            }
+        if layout == "chat":
+            return {
+                role: Frame(marker(self._chat.opening[role]), "", marker(self._chat.closing[role]))
+                for role in OTHER
+            }
+        if layout == "eos":
+            return dict.fromkeys(OTHER, Frame(closing=(self._segments.end_id,)))
+        return dict.fromkeys(OTHER, Frame(separator={"plain": " ", "tabs": "\t"}[layout]))
+
+    @cached_property
+    def _chat(self) -> ChatPieces:
+        return chat_pieces(self._tokenizer)
+
+
+def resolve_roles(turns: Sequence[Turn], speaker: str) -> tuple[Role, ...]:
+    """The role of each turn and, last, of the text.
+
+    Where the data does not say `user` or `system`, roles alternate, counted from the text
+    backwards: whoever answers was just spoken to.
+    """
+    role: Role = "user" if speaker == "user" else "system"
+    roles = [role]
+    for turn in reversed(turns):
+        role = _role(turn.speaker) or OTHER[role]
+        roles.append(role)
+    return tuple(reversed(roles))
+
+
+def _role(speaker: str) -> Role | None:
+    if speaker == "user":
+        return "user"
+    return "system" if speaker == "system" else None
+
+
+def _cut(ids: Sequence[int], room: int, side: Literal["left", "right"]) -> Sequence[int]:
+    if len(ids) <= room:
+        return ids
+    return ids[:room] if side == "right" else ids[len(ids) - room :]
