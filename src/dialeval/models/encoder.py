@@ -1,0 +1,259 @@
+"""Encoders: BERT and its relatives, which turn a text into one state per token.
+
+They answer `Embed` with the pooled states of the last layer, `TokenMatch` with the best cosines
+between the tokens of two texts, and `DocumentFrequency`, for which the tokenizer is enough.
+
+Mean pooling is that of sentence-transformers: over all tokens, with the marks at both ends. A text
+that does not fit is cut on the right: for `Embed` at the length that the authors of a sentence
+encoder fixed (`sentence_bert_config.json`), else at the length that the model can take.
+
+All texts are tokenized first, then encoded from the longest to the shortest, so that a batch holds
+texts of about one length. What little padding is left is masked, and an answer does not depend on
+its batch beyond rounding (1e-5, 32-bit floats).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from dialeval.errors import JobError, UsageError
+from dialeval.models.loading import (
+    choose_device,
+    is_out_of_memory,
+    load_tokenizer,
+    silence,
+    window_of,
+)
+from dialeval.question import Answer, DocumentFrequency, Embed, Question, TokenMatch
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+TOKENS_PER_BATCH = 4096
+"""Texts times tokens of the longest: a larger batch is no faster on a CPU."""
+
+STATES_HELD = 1 << 26
+"""Numbers kept while token matches are computed: 256 MB."""
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character: Python can hold one, a tokenizer cannot."""
+
+
+def load(directory: Path, *, device: str = "auto") -> Encoder:
+    """The encoder in a directory of the Hugging Face layout."""
+    from transformers import AutoModel
+
+    with silence():
+        tokenizer = load_tokenizer(directory)
+        model = AutoModel.from_pretrained(directory, local_files_only=True, weights_only=True)
+    sentence_config = directory / "sentence_bert_config.json"
+    sentence_limit = None
+    if sentence_config.exists():
+        sentence_limit = json.loads(sentence_config.read_text("utf-8")).get("max_seq_length")
+    return Encoder(tokenizer, model.float().to(choose_device(device)).eval(), sentence_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A text as the model reads it, and how many of its tokens were cut."""
+
+    ids: tuple[int, ...]
+    cut: int
+
+
+class Encoder:
+    """A tokenizer and a model. `truncated` counts the texts that were cut so far."""
+
+    def __init__(self, tokenizer: Any, model: Any, sentence_limit: int | None = None) -> None:
+        self.truncated = 0
+        self._tokenizer = tokenizer
+        self._model = model
+        self._limit = min(window_of(model, tokenizer), _positions(model))
+        self._sentence_limit = min(sentence_limit or self._limit, self._limit)
+        self._ends = {tokenizer.cls_token_id, tokenizer.sep_token_id}
+        self._byte_level = type(tokenizer.backend_tokenizer.pre_tokenizer).__name__ == "ByteLevel"
+
+    def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        embeds: list[tuple[int, Embed]] = []
+        matches: dict[int, list[tuple[int, TokenMatch]]] = {}
+        for position, question in enumerate(questions):
+            match question:
+                case Embed():
+                    embeds.append((position, question))
+                case TokenMatch():
+                    matches.setdefault(question.layer, []).append((position, question))
+                case DocumentFrequency():
+                    yield position, self._document_frequency(question.texts)
+                case _:
+                    raise UsageError(
+                        f"model {question.model!r} is an encoder and cannot answer"
+                        f" {type(question).__name__} questions"
+                    )
+        yield from self._embed(embeds)
+        for layer, group in matches.items():
+            yield from self._match(group, layer)
+
+    def _embed(self, questions: Sequence[tuple[int, Embed]]) -> Iterator[tuple[int, Answer]]:
+        asked: dict[str, list[tuple[int, Embed]]] = {}
+        for position, question in questions:
+            asked.setdefault(question.text, []).append((position, question))
+        texts = list(asked)
+        tokens = self._tokenize([text.strip() for text in texts], self._sentence_limit)
+        for number, states in self._encode(tokens):
+            for position, question in asked[texts[number]]:
+                yield position, pool(states, question.pooling).cpu().numpy().copy()
+
+    def _match(
+        self, questions: Sequence[tuple[int, TokenMatch]], layer: int
+    ) -> Iterator[tuple[int, Answer]]:
+        pairs = [(question.candidate, question.reference) for _, question in questions]
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        tokenized = self._tokenize([self._inside_a_text(text) for text in texts], self._limit)
+        tokens = dict(zip(texts, tokenized, strict=True))
+        for start, stop in self._groups([[len(tokens[t].ids) for t in pair] for pair in pairs]):
+            held = list(dict.fromkeys(text for pair in pairs[start:stop] for text in pair))
+            states = {
+                held[number]: torch.nn.functional.normalize(rows, dim=-1)
+                for number, rows in self._encode([tokens[text] for text in held], layer)
+            }
+            for number in range(start, stop):
+                first, second = pairs[number]
+                cosines = (states[first] @ states[second].T).clamp_(-1.0, 1.0).cpu().numpy()
+                yield questions[number][0], self._best(tokens[first], tokens[second], cosines)
+
+    def _groups(self, lengths: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
+        """Runs of pairs whose states fit into memory together; start and stop of each."""
+        start, held = 0, 0
+        for number, pair in enumerate(lengths):
+            size = sum(pair) * self._model.config.hidden_size
+            if held + size > STATES_HELD and number > start:
+                yield start, number
+                start, held = number, 0
+            held += size
+        if lengths:
+            yield start, len(lengths)
+
+    def _best(self, first: Tokens, second: Tokens, cosines: npt.NDArray[np.float32]) -> Answer:
+        rows = [
+            (token, best)
+            for ids, column in ((first.ids, cosines.max(axis=1)), (second.ids, cosines.max(axis=0)))
+            for token, best in zip(ids, column.tolist(), strict=True)
+            if token not in self._ends
+        ]
+        candidates = sum(token not in self._ends for token in first.ids)
+        return np.array([(candidates, first.cut + second.cut), *rows], dtype=np.float32)
+
+    def _document_frequency(self, texts: Sequence[str]) -> Answer:
+        counts = np.zeros(max(len(self._tokenizer), self._model.config.vocab_size))
+        for tokens in self._tokenize([self._inside_a_text(text) for text in texts], self._limit):
+            counts[list(set(tokens.ids))] += 1
+        return counts
+
+    def _inside_a_text(self, text: str) -> str:
+        """RoBERTa's first word is another token than the same word behind a space. BERTScore wants
+        words that stand inside a text."""
+        text = text.strip()
+        return f" {text}" if self._byte_level and text else text
+
+    def _tokenize(self, texts: Sequence[str], limit: int) -> list[Tokens]:
+        if not texts:
+            return []
+        clean = [SURROGATE.sub("\ufffd", text) for text in texts]
+        found = []
+        for text, ids in zip(clean, self._tokenizer(clean, verbose=False).input_ids, strict=True):
+            cut = max(0, len(ids) - limit)
+            if cut:
+                self.truncated += 1
+                ids = self._tokenizer(text, truncation=True, max_length=limit).input_ids
+            found.append(Tokens(tuple(ids), cut))
+        return found
+
+    def _encode(
+        self, tokens: Sequence[Tokens], layer: int = -1
+    ) -> Iterator[tuple[int, torch.Tensor]]:
+        """(number of the text, its states without padding), a batch at a time."""
+        for batch in _batches([len(text.ids) for text in tokens]):
+            states = self._states([tokens[number] for number in batch], layer)
+            yield from zip(batch, states, strict=True)
+
+    def _states(self, batch: Sequence[Tokens], layer: int) -> list[torch.Tensor]:
+        longest = max(len(text.ids) for text in batch)
+        ids = torch.full((len(batch), longest), self._tokenizer.pad_token_id)
+        mask = torch.zeros_like(ids)
+        for row, text in enumerate(batch):
+            ids[row, : len(text.ids)] = torch.tensor(text.ids)
+            mask[row, : len(text.ids)] = 1
+        device = self._model.device
+        try:
+            with self._first_layers(layer), torch.inference_mode():
+                out = self._model(input_ids=ids.to(device), attention_mask=mask.to(device))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise JobError(
+                    f"not enough memory for a single text of {longest} tokens."
+                    " Close other programs, or use a smaller model."
+                ) from error
+        else:
+            rows = zip(out.last_hidden_state, batch, strict=True)
+            return [states[: len(text.ids)] for states, text in rows]
+        half = len(batch) // 2
+        return [*self._states(batch[:half], layer), *self._states(batch[half:], layer)]
+
+    @contextmanager
+    def _first_layers(self, layer: int) -> Iterator[None]:
+        """The model ends after this layer, as if it had no more. -1: after the last."""
+        if layer == -1:
+            yield
+            return
+        stack: Any = getattr(self._model, "encoder", getattr(self._model, "transformer", None))
+        layers = getattr(stack, "layer", None)
+        if not isinstance(layers, torch.nn.ModuleList):
+            kind = type(self._model).__name__
+            raise UsageError(f"a {kind} does not let its layers be chosen. Use layer=-1.")
+        if not 0 <= layer <= len(layers):
+            raise UsageError(
+                f"layer {layer} asked for, but this model has layers 0 to {len(layers)}"
+            )
+        stack.layer = layers[:layer]
+        try:
+            yield
+        finally:
+            stack.layer = layers
+
+
+def pool(states: torch.Tensor, how: Literal["mean", "cls", "max"]) -> torch.Tensor:
+    """One vector for a text, from one state per token."""
+    if how == "mean":
+        return states.mean(dim=0)
+    return states[0] if how == "cls" else states.amax(dim=0)
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Numbers of texts of similar length, longest first, within the token budget."""
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > TOKENS_PER_BATCH:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _positions(model: Any) -> int:
+    """How many tokens the model has positions for."""
+    table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    # RoBERTa counts positions from behind its padding.
+    return int(model.config.max_position_embeddings) - (0 if padding is None else padding + 1)
