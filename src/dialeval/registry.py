@@ -98,6 +98,9 @@ METRICS: Registry[type[Metric]] = Registry(
     },
 )
 
+DEFAULT_METRICS = ("length", "distinct", "coherence", "fluency", "pmi", "follow-up-contrast")
+"""What is scored where nobody says what to score: nothing that needs references."""
+
 READERS: Registry[Reader] = Registry(
     "reader",
     "dialeval data formats",

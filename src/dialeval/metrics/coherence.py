@@ -1,0 +1,83 @@
+"""`coherence`: how likely is the response after its context? (Pang et al., ACL 2020, section 3.1)
+
+    c_raw = 1/T * sum over t of  log P(r_t | r_<t, q)                                    (Eq. 1)
+    c     = -(max(c_5th, c_raw) - c_5th) / c_5th                                         (Eq. 2)
+
+q is the context, r the response of T tokens, c_5th the 5th percentile of c_raw over the corpus: a
+`Calibration`, fitted on the run and saved with it.
+
+mode=paper     the equations, with a start-of-text token before q
+mode=released  the authors' code: *not* divided by T, no start token. An empty response gets
+               -1000000, and takes part in the percentile. A query of one token has no likelihood in
+               that code, and gets no score here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dialeval.metric import Metric, Part, option
+from dialeval.metrics.token_parts import TOKEN_PARTS, token_parts
+from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
+from dialeval.sample import Sample
+from dialeval.scores import Score
+
+RELEASED_EMPTY = -1e6
+"""What the authors' code gives an empty response."""
+
+
+@dataclass(frozen=True)
+class Coherence(Metric):
+    """Log-probability of the response after its context."""
+
+    name = "coherence"
+    needs = frozenset({"context"})
+    calibration = "floor"
+    use = "lm"
+    citation = (
+        "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of"
+        " Open-Domain Dialogue Generation. ACL 2020"
+    )
+
+    model: str = option("smollm2-135m-dialogue", "the language model that is asked")
+    mode: Literal["paper", "released"] = option("paper", "Eq. 1, or what the code computes")
+    context: Literal["last", "all"] = option("all", "the query alone, or all turns before")
+    layout: Layout = option("plain", "how the dialogue is written down for the model")
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        response = sample.response or ""
+        if not response.strip():
+            return ()
+        released = self.mode == "released"
+        return [
+            Likelihood(
+                self.model,
+                text=response,
+                turns=sample.context if self.context == "all" else sample.context[-1:],
+                layout=self.layout,
+                start=not released,
+                whole=released,
+            )
+        ]
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        if not answers:
+            if self.mode == "released":
+                return Score(RELEASED_EMPTY)
+            return Score.missing("empty response")
+        everything = TokenLogProbs.read(answers[0])
+        query, tokens = everything.split()
+        if self.mode == "released" and len(query) == 1:
+            return Score.missing("query of one token")
+        total = math.fsum(tokens.log_probs)
+        value = total if self.mode == "released" else total / len(tokens)
+        return Score(value, token_parts(tokens), "truncated" if tokens.cut else "")
+
+    def parts(self) -> tuple[Part, ...]:
+        return TOKEN_PARTS
+
+    def models(self) -> Mapping[str, str]:
+        return {"model": self.model}

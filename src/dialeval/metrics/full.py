@@ -1,0 +1,92 @@
+"""`full`: how unlikely is it that the user complains next? (De Bruyn et al., COLING 2022)
+
+    FULL(h, r) = - sum over follow-ups f of  log P(f | h, r)                              (Eq. 1)
+
+h is the dialogue so far, r the response, and f one of five things that people say after a bad
+answer, such as "What are you trying to say?". The paper adds up log-likelihoods and reports
+positive correlations; with true log-likelihoods that needs the minus, so that higher is better.
+
+mode=paper     the equation: total log-likelihood of each of the five follow-ups
+mode=released  the authors' package 0.0.3: the mean *perplexity*, exp(mean negative log-likelihood
+               with the end token), of four follow-ups, because a missing comma joins two of them;
+               the dialogue is cut on the right, so a long one loses the response itself
+
+Where the dialogue as a whole is judged there is no r, and h holds all of its turns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dialeval.metric import Metric, Part, option
+from dialeval.metrics.follow_ups import FollowUps, load_follow_ups
+from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
+from dialeval.sample import Sample
+from dialeval.scores import Score
+
+RELEASED_LOOKBACK = 50
+
+
+@dataclass(frozen=True)
+class Full(Metric):
+    """Unlikelihood of complaints as the next turn (FULL)."""
+
+    name = "full"
+    levels = frozenset({"turn", "dialogue"})
+    range = (0.0, math.inf)
+    use = "follow-ups"
+    citation = (
+        "De Bruyn, Lotfi, Buhmann, Daelemans: Open-Domain Dialog Evaluation using Follow-Ups"
+        " Likelihood. COLING 2022"
+    )
+
+    model: str = option("smollm2-135m", "the language model that is asked")
+    mode: Literal["paper", "released"] = option("paper", "Eq. 1, or what the package computes")
+    layout: Layout = option("auto", "how the dialogue is written down for the model")
+    follow_ups: str = option("full", "a set of follow-ups by name, or a file")
+    lookback: int = option(RELEASED_LOOKBACK, "how many turns are looked at", low=1)
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        released = self.mode == "released"
+        # The package keeps 50 turns before the response, and then the response.
+        kept = self.lookback + (sample.response is not None)
+        return [
+            Likelihood(
+                self.model,
+                text=text,
+                turns=sample.turns[-kept:],
+                speaker="user",
+                layout="tabs" if released else self.layout,
+                truncate="right" if released else "left",
+                end=released,
+            )
+            for text in self._follow_ups().negative
+        ]
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        found = [TokenLogProbs.read(answer) for answer in answers]
+        if self.mode == "paper":
+            values = [-math.fsum(tokens.log_probs) for tokens in found]
+            value = math.fsum(values)
+        else:
+            values = [math.exp(-tokens.mean) for tokens in found]
+            value = math.fsum(values) / len(values)
+        parts = dict(zip(self._follow_ups().negative, values, strict=True))
+        return Score(value, parts, "truncated" if any(tokens.cut for tokens in found) else "")
+
+    def parts(self) -> tuple[Part, ...]:
+        what = "perplexity" if self.mode == "released" else "negative log-likelihood"
+        return tuple(Part(text, f"{what} as the next turn") for text in self._follow_ups().negative)
+
+    def models(self) -> Mapping[str, str]:
+        return {"model": self.model}
+
+    def signature_fields(self) -> Mapping[str, str]:
+        return {"follow_ups": self._follow_ups().identity}
+
+    def _follow_ups(self) -> FollowUps:
+        released = self.mode == "released" and self.follow_ups == "full"
+        return load_follow_ups("full-released" if released else self.follow_ups)
