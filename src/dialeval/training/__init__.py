@@ -1,0 +1,1 @@
+"""What learns: one recipe per model, one shared loop."""

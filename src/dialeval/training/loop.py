@@ -1,0 +1,226 @@
+"""The one training loop: seeded, resumable after a kill, best epoch kept.
+
+A recipe says what is learned: its trainable parameters, its batches, its loss, its validation. The
+loop owns everything else. A checkpoint holds all that the rest of the training depends on (the
+parameters, both moments of Adam, the generator's state, the curve), so a run that was killed and
+resumed ends with the same weights as one that was not. It is one safetensors file, replaced as a
+whole; what is not a tensor lies as JSON in its header. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from dialeval.errors import UsageError
+from dialeval.storage import atomic_path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the loop itself can be told.
+
+    warmup    share of all steps over which the learning rate rises; it then falls to 0, linearly
+    patience  epochs without a better validation loss after which training stops; 0: never
+    """
+
+    epochs: int
+    learning_rate: float
+    weight_decay: float = 0.0
+    warmup: float = 0.05
+    clip: float = 1.0
+    patience: int = 0
+    seed: int = 0
+    checkpoint_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class Validation:
+    """`loss` decides which epoch is best; `measures` are what people read."""
+
+    loss: float
+    measures: Mapping[str, float]
+
+
+class Recipe(Protocol):
+    """What is learned."""
+
+    def parameters(self) -> Mapping[str, torch.nn.Parameter]: ...
+
+    def batches(self, epoch: int) -> Sequence[Any]:
+        """The batches of an epoch: the same for the same epoch, and as many in every epoch."""
+        ...
+
+    def loss(self, batch: Any) -> torch.Tensor: ...
+
+    def validate(self) -> Validation: ...
+
+
+@dataclass
+class State:
+    """Where the training is. `step` counts batches over all epochs."""
+
+    step: int = 0
+    best_epoch: int = -1
+    best_loss: float = math.inf
+    curve: list[dict[str, float]] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    """Of the batches since the last validation."""
+
+
+Report = Callable[[State, int], None]
+"""Called after every step with the state and the number of all steps."""
+
+
+def train(
+    recipe: Recipe,
+    settings: Settings,
+    directory: Path,
+    identity: Mapping[str, Any],
+    report: Report = lambda state, steps: None,
+) -> State:
+    """Trains to the end and leaves the parameters of the best epoch in the recipe.
+
+    `identity` is what must be equal for a checkpoint in `directory` to be continued.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        return _Training(recipe, settings, directory, identity, report).run()
+
+
+class _Training:
+    def __init__(
+        self,
+        recipe: Recipe,
+        settings: Settings,
+        directory: Path,
+        identity: Mapping[str, Any],
+        report: Report,
+    ) -> None:
+        self.recipe = recipe
+        self.settings = settings
+        self.identity = json.loads(json.dumps({**identity, "settings": asdict(settings)}))
+        self.report = report
+        self.parameters = dict(recipe.parameters())
+        self.best: dict[str, torch.Tensor] = {}
+        self.state = State()
+        self.optimizer = torch.optim.AdamW(
+            list(self.parameters.values()),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+        )
+        self._checkpoint = directory / "checkpoint.safetensors"
+        self._saved_at = time.monotonic()
+
+    def run(self) -> State:
+        self._resume()
+        per_epoch = len(self.recipe.batches(0))
+        if not per_epoch:
+            raise UsageError("there is nothing to train on: the data give no batch")
+        steps = per_epoch * self.settings.epochs
+        if not self.state.curve:
+            self._validate(epoch=-1)
+        while self.state.step < steps and not self._is_out_of_patience():
+            epoch, within = divmod(self.state.step, per_epoch)
+            for batch in self.recipe.batches(epoch)[within:]:
+                self._step(batch, steps)
+                self.report(self.state, steps)
+                if time.monotonic() - self._saved_at > self.settings.checkpoint_seconds:
+                    self._save()
+            self._validate(epoch)
+            self._save()
+        self._restore_best()
+        self._checkpoint.unlink(missing_ok=True)
+        return self.state
+
+    def _step(self, batch: Any, steps: int) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.learning_rate * _schedule(
+                self.state.step, steps, self.settings.warmup
+            )
+        loss = self.recipe.loss(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.state.losses.append(float(loss.detach()))
+        self.state.step += 1
+
+    def _validate(self, epoch: int) -> None:
+        """Epoch -1 is the model before any training: what the gain is measured against."""
+        found = self.recipe.validate()
+        entry = {"epoch": epoch, "step": self.state.step, "validation_loss": found.loss}
+        if self.state.losses:
+            entry["train_loss"] = math.fsum(self.state.losses) / len(self.state.losses)
+        self.state.curve.append({**entry, **found.measures})
+        self.state.losses.clear()
+        if found.loss < self.state.best_loss:
+            self.state.best_loss, self.state.best_epoch = found.loss, epoch
+            self.best = {name: p.detach().clone() for name, p in self.parameters.items()}
+
+    def _is_out_of_patience(self) -> bool:
+        if not self.settings.patience or not self.state.curve:
+            return False
+        since_best = self.state.curve[-1]["epoch"] - self.state.best_epoch
+        return since_best >= self.settings.patience
+
+    def _restore_best(self) -> None:
+        with torch.no_grad():
+            for name, parameter in self.parameters.items():
+                parameter.copy_(self.best[name])
+
+    def _save(self) -> None:
+        tensors = {"generator": torch.random.get_rng_state()}
+        for name, parameter in self.parameters.items():
+            tensors[f"parameter.{name}"] = parameter.detach()
+            for moment, value in self.optimizer.state.get(parameter, {}).items():
+                tensors[f"{moment}.{name}"] = torch.as_tensor(value)
+        tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        facts = {"identity": self.identity, "state": asdict(self.state)}
+        with atomic_path(self._checkpoint) as temporary:
+            contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+            save_file(contiguous, temporary, metadata={"facts": json.dumps(facts)})
+        self._saved_at = time.monotonic()
+
+    def _resume(self) -> None:
+        if not self._checkpoint.exists():
+            return
+        with safe_open(self._checkpoint, framework="pt") as file:
+            facts = json.loads(file.metadata()["facts"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if facts["identity"] != self.identity:
+            raise UsageError(
+                f"{self._checkpoint} belongs to another training. Repeat the command that began it,"
+                " or choose another -o."
+            )
+        self.state = State(**facts["state"])
+        torch.random.set_rng_state(tensors["generator"])
+        with torch.no_grad():
+            for name, parameter in self.parameters.items():
+                parameter.copy_(tensors[f"parameter.{name}"])
+                if f"exp_avg.{name}" in tensors:
+                    self.optimizer.state[parameter] = {
+                        moment: tensors[f"{moment}.{name}"]
+                        for moment in ("step", "exp_avg", "exp_avg_sq")
+                    }
+        self.best = {
+            name.removeprefix("best."): tensor
+            for name, tensor in tensors.items()
+            if name.startswith("best.")
+        }
+
+
+def _schedule(step: int, steps: int, warmup: float) -> float:
+    rising = max(1, round(steps * warmup))
+    if step < rising:
+        return (step + 1) / rising
+    return max(0.0, (steps - step) / max(1, steps - rising))

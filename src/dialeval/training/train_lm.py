@@ -1,0 +1,119 @@
+"""From a corpus and a base model to a directory that `-m coherence:model=` takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dialeval.errors import UsageError
+from dialeval.training.card import Card
+from dialeval.training.corpora import Corpus, load_corpus
+from dialeval.training.language_model import (
+    LanguageModelOptions,
+    LanguageModelRecipe,
+    add_adapters,
+    encode_dialogues,
+    round_adapters,
+    save,
+)
+from dialeval.training.loop import Report, Settings, train
+
+
+def train_language_model(
+    data: Path,
+    out: Path,
+    *,
+    base: str,
+    settings: Settings,
+    options: LanguageModelOptions,
+    licence: str = "unknown",
+    command: str = "",
+    evaluate_on: int = 200,
+    format: str | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    report: Report = lambda state, steps: None,
+) -> Card:
+    """Trains, saves and measures; continues where an earlier call into `out` was killed.
+
+    `evaluate_on` bounds how many dialogues of validation and test are looked at; the perplexities
+    before and after training are those of the test split.
+    """
+    if (out / "card.json").exists():
+        raise UsageError(f"{out} already holds a trained model. Choose another -o.")
+    corpus = load_corpus(data, format)
+    say(f"{corpus.name}: {len(corpus.train):,} dialogues to train on")
+    model, tokenizer = _load_base(base)
+    model = add_adapters(model, options, settings.seed)
+    recipe = LanguageModelRecipe(
+        model, tokenizer, corpus.train, corpus.validation[:evaluate_on], options, settings.seed
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    test = encode_dialogues(tokenizer, corpus.test[:evaluate_on], options.block)
+    identity = {"base": base, "data": corpus.digest(), "options": asdict(options)}
+    state = train(recipe, settings, out, identity, report)
+    if options.rank:
+        round_adapters(model)
+    say("measuring the test perplexity after and before training")
+    after = math.exp(recipe.mean_nll(test))
+    before = math.exp(_mean_nll_of_base(recipe, base, test, options))
+    trained_as = "weights" if options.rank == 0 else "LoRA adapter"
+    card = Card(
+        name=out.name,
+        summary=f"{trained_as} for {base}, trained to continue the dialogues of {corpus.name}.",
+        command=command,
+        seed=settings.seed,
+        base=base,
+        licence=licence,
+        data=_about(corpus, recipe.tokens, state.step, len(recipe.batches(0))),
+        settings=asdict(settings) | asdict(options),
+        scores={
+            f"test perplexity before ({len(test)} dialogues)": before,
+            f"test perplexity after ({len(test)} dialogues)": after,
+        },
+        curve=state.curve,
+    )
+    save(model, tokenizer, base, options, out)
+    card.write(out)
+    return card
+
+
+def _about(corpus: Corpus, tokens: int, steps: int, per_epoch: int) -> dict[str, Any]:
+    return {
+        "corpus": corpus.name,
+        "sha256": corpus.digest(),
+        "train dialogues": len(corpus.train),
+        "tokens per epoch": tokens,
+        "tokens seen": round(tokens * steps / per_epoch),
+    }
+
+
+def _mean_nll_of_base(
+    recipe: LanguageModelRecipe, base: str, test: list[list[int]], options: LanguageModelOptions
+) -> float:
+    if options.rank:
+        with recipe.model.disable_adapter():
+            return recipe.mean_nll(test)
+    trained, recipe.model = recipe.model, _load_base(base)[0]
+    found = recipe.mean_nll(test)
+    recipe.model = trained
+    return found
+
+
+def _load_base(name: str) -> tuple[Any, Any]:
+    """The base model in fp32 with its tokenizer, from the model cache or a directory."""
+    from transformers import AutoModelForCausalLM
+
+    from dialeval.models.loading import load_tokenizer, silence
+    from dialeval.models.locate import locate
+    from dialeval.models.weights import check_directory
+
+    directory = locate(name).directory
+    check_directory(directory)
+    with silence():
+        model = AutoModelForCausalLM.from_pretrained(
+            directory, dtype="float32", local_files_only=True
+        )
+        return model, load_tokenizer(directory)

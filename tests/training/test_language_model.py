@@ -1,0 +1,120 @@
+"""`train lm` with a tiny random Llama: an adapter, a whole model, a kill, a card."""
+
+import json
+
+import pytest
+
+pytest.importorskip("peft", reason="needs the extra 'train'")
+
+from models import tiny_language_models as tiny
+
+from dialeval.errors import UsageError
+from dialeval.models.source import Models
+from dialeval.question import Likelihood, TokenLogProbs
+from dialeval.sample import Turn
+from dialeval.training.corpora import load_corpus
+from dialeval.training.language_model import LanguageModelOptions
+from dialeval.training.loop import Settings
+from dialeval.training.train_lm import train_language_model
+
+OPTIONS = LanguageModelOptions(rank=4, batch_tokens=64, block=48)
+SETTINGS = Settings(epochs=3, learning_rate=0.02, checkpoint_seconds=0)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A corpus in DailyDialog's form in which every question has the same answer."""
+    for split, count in (("train", 24), ("validation", 4), ("test", 4)):
+        folder = tmp_path / "corpus" / split
+        folder.mkdir(parents=True)
+        lines = [
+            f"hello {split}{i} __eou__ what are you trying to say __eou__ the cat sat on the mat"
+            for i in range(count)
+        ]
+        (folder / f"dialogues_{split}.txt").write_text("\n".join(lines) + "\n")
+    return tmp_path / "corpus"
+
+
+@pytest.fixture
+def base(tmp_path):
+    return str(tiny.save(tmp_path / "base", tiny.llama(), tiny.tokenizer()))
+
+
+def log_likelihood(model: str) -> float:
+    question = Likelihood(
+        model, text="the cat sat on the mat", turns=(Turn("what are you trying to say", "user"),)
+    )
+    ((_, answer),) = Models(device="cpu").load(model).answer([question])
+    return sum(TokenLogProbs.read(answer).log_probs)
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, base, rank):
+    options = LanguageModelOptions(rank=rank, batch_tokens=64, block=48)
+    card = train_language_model(
+        corpus, tmp_path / "mine", base=base, settings=SETTINGS, options=options, command="train"
+    )
+    before, after = card.scores.values()
+    assert after < before / 2
+    assert log_likelihood(str(tmp_path / "mine")) > log_likelihood(base) + 5
+    assert Models().fingerprint(str(tmp_path / "mine")) != Models().fingerprint(base)
+    assert json.loads((tmp_path / "mine" / "card.json").read_text())["seed"] == 0
+    assert "train" in (tmp_path / "mine" / "card.md").read_text()
+    assert (tmp_path / "mine" / "curve.svg").read_text().startswith("<svg")
+
+
+def test_a_killed_training_ends_with_the_same_adapter(tmp_path, corpus, base):
+    def die(state, steps):
+        if state.step == 7:
+            raise KeyboardInterrupt
+
+    def learn(out, report=lambda state, steps: None):
+        return train_language_model(
+            corpus, out, base=base, settings=SETTINGS, options=OPTIONS, report=report
+        )
+
+    learn(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        learn(tmp_path / "killed", die)
+    learn(tmp_path / "killed")
+    for name in ("adapter_model.safetensors", "curve.svg"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_finished_model_is_not_trained_over(tmp_path, corpus, base):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "card.json").write_text("{}")
+    with pytest.raises(UsageError, match="already holds a trained model"):
+        train_language_model(
+            corpus, tmp_path / "mine", base=base, settings=SETTINGS, options=OPTIONS
+        )
+
+
+def test_dailydialog_is_read_with_its_splits(datasets):
+    corpus = load_corpus(datasets / "corpora" / "dailydialog")
+    sizes = [len(corpus.train), len(corpus.validation), len(corpus.test)]
+    # 11118, 1000 and 1000 are released; each dialogue counts once.
+    assert [size <= released for size, released in zip(sizes, (11118, 1000, 1000), strict=True)]
+    assert corpus.train[0][0].startswith("Say , Jim , how about going for a few beers")
+
+
+def test_a_file_of_chats_is_split_by_dialogue(tmp_path):
+    path = tmp_path / "chats.jsonl"
+    rows = [
+        {
+            "id": f"c{i}",
+            "messages": [
+                {"role": "user", "content": f"hello {i}"},
+                {"role": "assistant", "content": "hi"},
+                {"role": "user", "content": "bye"},
+                {"role": "assistant", "content": "bye bye"},
+            ],
+        }
+        for i in range(200)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    corpus = load_corpus(path)
+    splits = [set(corpus.train), set(corpus.validation), set(corpus.test)]
+    assert sum(map(len, splits)) == len(set.union(*splits)) == 200
+    assert all(len(dialogue) == 4 for dialogue in corpus.train)
+    assert len(corpus.validation) > 0

@@ -1,0 +1,98 @@
+"""The training loop, on a line that has to be learned."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra 'train'")
+
+from dialeval.errors import UsageError  # noqa: E402
+from dialeval.training.loop import Settings, Validation, train  # noqa: E402
+
+
+class Line:
+    """Learns y = 3x - 1 with dropout, so that the generator's state matters."""
+
+    def __init__(self, dies_at=None):
+        torch.manual_seed(7)
+        self.model = torch.nn.Sequential(
+            torch.nn.Linear(1, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1)
+        )
+        self.dies_at = dies_at
+        self.steps = 0
+
+    def parameters(self):
+        return dict(self.model.named_parameters())
+
+    def batches(self, epoch):
+        generator = torch.Generator().manual_seed(epoch)
+        return [torch.rand(4, 1, generator=generator) for _ in range(10)]
+
+    def loss(self, x):
+        self.steps += 1
+        if self.steps == self.dies_at:
+            raise KeyboardInterrupt
+        self.model.train()
+        return ((self.model(x) - (3 * x - 1)) ** 2).mean()
+
+    def validate(self):
+        self.model.eval()
+        x = torch.linspace(0, 1, 11)[:, None]
+        with torch.no_grad():
+            loss = float(((self.model(x) - (3 * x - 1)) ** 2).mean())
+        return Validation(loss, {"error": loss**0.5})
+
+
+SETTINGS = Settings(epochs=5, learning_rate=0.05, checkpoint_seconds=0)
+
+
+def weights(recipe):
+    return {name: p.detach().clone() for name, p in recipe.parameters().items()}
+
+
+def test_training_learns_and_keeps_the_best_epoch(tmp_path):
+    recipe = Line()
+    state = train(recipe, SETTINGS, tmp_path, {})
+    assert state.curve[0]["epoch"] == -1
+    assert len(state.curve) == 6
+    assert state.best_loss < state.curve[0]["validation_loss"] / 4
+    assert recipe.validate().loss == pytest.approx(state.best_loss)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("step", [1, 2, 10, 11, 33, 50])
+def test_a_killed_training_ends_with_the_same_weights(tmp_path, step):
+    whole = Line()
+    expected = train(whole, SETTINGS, tmp_path / "whole", {})
+    (tmp_path / "killed").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        train(Line(dies_at=step), SETTINGS, tmp_path / "killed", {})
+    resumed = Line()
+    state = train(resumed, SETTINGS, tmp_path / "killed", {})
+    assert state == expected
+    for name, tensor in weights(whole).items():
+        assert torch.equal(tensor, weights(resumed)[name])
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(Line(dies_at=5), SETTINGS, tmp_path, {"data": "a"})
+    with pytest.raises(UsageError, match="another training"):
+        train(Line(), SETTINGS, tmp_path, {"data": "b"})
+
+
+def test_training_stops_when_nothing_gets_better(tmp_path):
+    settings = Settings(epochs=50, learning_rate=0.0, patience=2)
+    state = train(Line(), settings, tmp_path, {})
+    assert state.curve[-1]["epoch"] == 1
+    assert state.best_epoch == -1
+
+
+def test_the_global_generator_is_left_as_it_was(tmp_path):
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    train_recipe = Line.__new__(Line)
+    before = torch.random.get_rng_state()
+    Line.__init__(train_recipe)
+    torch.random.set_rng_state(before)
+    train(train_recipe, SETTINGS, tmp_path, {})
+    assert torch.equal(torch.rand(1), expected)
