@@ -1,0 +1,1 @@
+"""The papers' experiments, as functions that can be run on other data."""
