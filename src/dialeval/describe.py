@@ -66,11 +66,13 @@ def describe_metric(name: str) -> MetricDescription:
     cls = METRICS.get(name)
     metric = cls()
     summary, _, details = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
+    # The chapter that the metric stands in: its formula, its source, its modes.
+    chapter = inspect.getdoc(inspect.getmodule(cls)) or ""
     return MetricDescription(
         name=name,
         version=cls.version,
         summary=" ".join(summary.split()),
-        details=details,
+        details="\n\n".join(text for text in (chapter, details) if text),
         levels=", ".join(sorted(metric.levels, reverse=True)),
         needs=", ".join(sorted(metric.needs)),
         direction=metric.direction,

@@ -125,13 +125,13 @@ def _column_names(run: Run) -> list[str]:
 
 
 def _write_markdown(run: Run, file: IO[str], raw: bool) -> None:
-    table = run.table()
+    header, *rows = run.table().text(width=10_000)
     escape = (lambda text: text) if raw else _escape_markdown
-    file.write("| " + " | ".join(escape(cell) for cell in table.header) + " |\n")
-    file.write("|---|" + "---:|" * (len(table.header) - 1) + "\n")
-    for row in table.text_rows():
+    file.write("| " + " | ".join(escape(cell) for cell in header) + " |\n")
+    file.write("|---|" + "---:|" * (len(header) - 1) + "\n")
+    for row in rows:
         file.write("| " + " | ".join(escape(cell) for cell in row) + " |\n")
-    for signature in table.signatures:
+    for signature in run.table().signatures:
         file.write(f"\n`{signature}`\n")
 
 
@@ -142,14 +142,14 @@ def _escape_markdown(text: str) -> str:
 
 
 def _write_latex(run: Run, file: IO[str], raw: bool) -> None:
-    table = run.table()
+    header, *rows = run.table().text(width=10_000)
     escape = (lambda text: text) if raw else _escape_latex
-    file.write(f"\\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}\n\\hline\n")
-    file.write(" & ".join(escape(cell) for cell in table.header) + " \\\\\n\\hline\n")
-    for row in table.text_rows():
+    file.write(f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}\n\\hline\n")
+    file.write(" & ".join(escape(cell) for cell in header) + " \\\\\n\\hline\n")
+    for row in rows:
         file.write(" & ".join(escape(cell) for cell in row) + " \\\\\n")
     file.write("\\hline\n\\end{tabular}\n")
-    for signature in table.signatures:
+    for signature in run.table().signatures:
         file.write(f"% {' '.join(signature.split())}\n")
 
 

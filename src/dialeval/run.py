@@ -51,6 +51,12 @@ class Run:
             if metric["calibration"]
         }
 
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """When the run was started, resumed and finished, and how its questions were met."""
+        lines = (self.directory / "history.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
     def __len__(self) -> int:
         return int(self.manifest["data"]["samples"])
 

@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+GAP = 3
+"""Blanks between two columns."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -39,23 +42,25 @@ class ScoreTable:
     notes: tuple[str, ...]
     signatures: tuple[str, ...]
 
-    @property
-    def header(self) -> list[str]:
-        return ["system", "n", *(column.title for column in self.columns)]
+    def text(self, width: int = 100) -> list[list[str]]:
+        """Rows of cells as people read them, the first one the header.
 
-    def text_rows(self) -> list[list[str]]:
-        """The cells as people read them, with the same number of decimals down a column."""
+        Systems go down and metrics across, unless that is wider than `width`: then the other way.
+        """
         columns = [format_column(column) for column in zip(*self.cells, strict=True)]
-        return [
+        rows = [["system", "n", *(column.title for column in self.columns)]] + [
             [system or "(unnamed)", f"{n:,}", *(column[row] for column in columns)]
             for row, (system, n) in enumerate(zip(self.systems, self.samples, strict=True))
         ]
+        if sum(column_widths(rows)) + GAP * (len(rows[0]) - 1) <= width:
+            return rows
+        return [list(column) for column in zip(*rows, strict=True)]
 
     def __str__(self) -> str:
-        header, rows = self.header, self.text_rows()
-        widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+        header, *rows = self.text()
+        widths = column_widths([header, *rows])
         lines = [
-            "  ".join(
+            (" " * GAP).join(
                 cell.ljust(width) if i == 0 else cell.rjust(width)
                 for i, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
@@ -76,6 +81,10 @@ class ScoreTable:
             }
             for system, n, cells in zip(self.systems, self.samples, self.cells, strict=True)
         ]
+
+
+def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
 
 
 def score_table(manifest: Mapping[str, Any], parts: bool) -> ScoreTable:

@@ -44,6 +44,12 @@ def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
+def screen_width() -> int:
+    """Characters in a line: those of the terminal, or what fits on a page."""
+    screen = console()
+    return screen.width if screen.is_terminal else 100
+
+
 def say(text: str = "", *, stderr: bool = False, style: str | None = None) -> None:
     """Prints lines of text, each of them cleaned."""
     for line in text.split("\n"):

@@ -102,3 +102,15 @@ def test_standard_input_is_read(dialeval):
 def test_two_metrics_may_share_a_name_with_other_options(dialeval):
     done = dialeval("score", EXAMPLE, "-m", "bleu", "-m", "bleu:n=2", "--json")
     assert [m["label"] for m in json.loads(done.out)["manifest"]["metrics"]] == ["bleu", "bleu:n=2"]
+
+
+def test_without_a_metric_a_default_set_is_scored(dialeval, embedded_models):
+    done = dialeval("score", EXAMPLE, "--limit", "3", "--json")
+    labels = [metric["label"] for metric in json.loads(done.out)["manifest"]["metrics"]]
+    assert labels == ["length", "distinct", "coherence", "fluency", "pmi", "follow-up-contrast"]
+
+
+def test_a_model_that_is_not_here_says_how_to_get_it(dialeval):
+    done = dialeval("score", EXAMPLE, "-m", "full")
+    assert done.code == 2
+    assert "dialeval models get smollm2-135m" in done.err

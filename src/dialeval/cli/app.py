@@ -14,6 +14,7 @@ app = typer.Typer(
     help="Judges open-domain dialogue: score answers, measure agreement with people, compare.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

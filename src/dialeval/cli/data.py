@@ -23,7 +23,9 @@ from dialeval.cli.arguments import (
     parse_scales,
 )
 
-app = typer.Typer(help="Check and convert files of dialogues.", no_args_is_help=True)
+app = typer.Typer(
+    rich_markup_mode="markdown", help="Check and convert files of dialogues.", no_args_is_help=True
+)
 
 
 @app.command()

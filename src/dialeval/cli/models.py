@@ -11,7 +11,9 @@ import typer
 from dialeval.cli.arguments import Json, Quiet
 from dialeval.errors import UsageError
 
-app = typer.Typer(help="List, fetch and check models.", invoke_without_command=True)
+app = typer.Typer(
+    rich_markup_mode="markdown", help="List, fetch and check models.", invoke_without_command=True
+)
 
 
 @app.callback()

@@ -78,7 +78,7 @@ def score(
     row per system; with -o the run is kept, and goes on where it stopped if it is interrupted.
     """
     import dialeval
-    from dialeval.cli.show import show_score_table, show_warnings
+    from dialeval.cli.show import show_answers, show_score_table, show_warnings
     from dialeval.registry import DEFAULT_METRICS
     from dialeval.terminal import progress_bar, say, share_done
 
@@ -110,5 +110,7 @@ def score(
     if not quiet:
         show_warnings(samples.counts, verbose)
     show_score_table(run.table(parts))
+    if not quiet:
+        show_answers(run.history[-1].get("answers", {}))
     if out is None and not quiet:
         say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dialeval.terminal import print_table, say
+from dialeval.terminal import print_table, say, screen_width
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dialeval.readers import CheckReport
     from dialeval.readers.reader import Problems
     from dialeval.table import ScoreTable
 
 
 def show_score_table(table: ScoreTable) -> None:
-    print_table(table.header, table.text_rows(), right=range(1, len(table.header)))
+    header, *rows = table.text(screen_width())
+    print_table(header, rows, right=range(1, len(header)))
     say()
     for note in table.notes:
         say(note)
     for signature in table.signatures:
         say(signature, style="dim")
+
+
+def show_answers(counts: Mapping[str, int]) -> None:
+    """How much of the models' work was saved: by asking once, and by the cache."""
+    if counts.get("asked"):
+        cached = counts["cached"] / counts["distinct"]
+        say(
+            f"{counts['asked']:,} questions, {counts['distinct']:,} of them distinct,"
+            f" {cached:.0%} answered from the cache"
+        )
 
 
 def show_warnings(problems: Problems, verbose: bool) -> None:

@@ -12,7 +12,11 @@ import typer
 
 from dialeval.cli.arguments import Format, Json, Quiet
 
-app = typer.Typer(help="Learn a model on dialogues of your own.", no_args_is_help=True)
+app = typer.Typer(
+    rich_markup_mode="markdown",
+    help="Learn a model on dialogues of your own.",
+    no_args_is_help=True,
+)
 
 
 @app.callback()

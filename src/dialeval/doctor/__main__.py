@@ -1,8 +1,12 @@
 """Writes `expected.json` anew: `python -m dialeval.doctor`, after the conformance tests passed."""
 
-from dialeval.doctor import EXPECTED, example_scores
+from dialeval.doctor import EXPECTED, METRICS, METRICS_WITH_MODELS, example_scores
 from dialeval.storage import write_json
 
 if __name__ == "__main__":
-    write_json(EXPECTED, example_scores())
+    scores = {
+        "metrics": example_scores(METRICS),
+        "metrics with models": example_scores(METRICS_WITH_MODELS),
+    }
+    write_json(EXPECTED, scores)
     print(f"wrote {EXPECTED}")

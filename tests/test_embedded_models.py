@@ -1,0 +1,90 @@
+"""A few end-to-end tests with the real embedded models, against plain transformers."""
+
+import json
+import math
+
+import pytest
+
+import dialeval
+from dialeval.examples import three_bots
+
+
+@pytest.fixture
+def few():
+    return [s for s in dialeval.load(three_bots()) if s.item == "bike"]
+
+
+def naive_log_probs(text: str, context: str) -> list[float]:
+    """One forward pass over one sequence, the head on every position, no tricks."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from dialeval.models.loading import silence
+    from dialeval.models.locate import locate
+
+    directory = locate("smollm2-135m").directory
+    with silence():
+        model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(directory)
+    start = tokenizer.convert_tokens_to_ids("<|endoftext|>")
+    before = [start, *(tokenizer.encode(context) if context else [])]
+    after = tokenizer.encode((" " if context else "") + text)
+    with torch.no_grad():
+        logits = model(torch.tensor([before + after])).logits[0].float()
+    log_probs = logits.log_softmax(-1)
+    return [float(log_probs[len(before) + i - 1, token]) for i, token in enumerate(after)]
+
+
+def test_coherence_and_fluency_are_what_plain_transformers_computes(embedded_models, few):
+    names = ["coherence", "fluency", "pmi"]
+    run = dialeval.score(few, [f"{name}:model=smollm2-135m" for name in names])
+    rows = [
+        {column.replace(":model=smollm2-135m", ""): value for column, value in row.items()}
+        for batch in run.batches()
+        for row in batch.to_pylist()
+    ]
+    for sample, row in zip(few, rows, strict=True):
+        context = " ".join(turn.text for turn in sample.context)
+        after = naive_log_probs(sample.response, context)
+        alone = naive_log_probs(sample.response, "")
+        assert row["coherence.log_probs"] == pytest.approx(after, abs=1e-3)
+        assert row["coherence.raw"] == pytest.approx(math.fsum(after) / len(after), abs=1e-4)
+        assert row["fluency.raw"] == pytest.approx(math.fsum(alone) / len(alone), abs=1e-4)
+        assert row["pmi"] == pytest.approx(row["coherence.raw"] - row["fluency.raw"], abs=1e-9)
+
+
+def test_the_spans_of_the_tokens_spell_the_response(embedded_models, few):
+    run = dialeval.score(few, ["coherence"])
+    for sample, batch in zip(few, [r for b in run.batches() for r in b.to_pylist()], strict=True):
+        ends = batch["coherence.ends"]
+        pieces = [
+            sample.response[int(start) : int(end)]
+            for start, end in zip(batch["coherence.starts"], ends, strict=True)
+        ]
+        assert "".join(pieces) == sample.response
+
+
+def test_a_second_run_is_answered_from_the_cache_without_torch(embedded_models, tmp_path, few):
+    import os
+    import subprocess
+    import sys
+
+    cache = tmp_path / "answers.sqlite"
+    first = dialeval.score(few, ["full"], cache=cache)
+    path = tmp_path / "few.jsonl"
+    path.write_text("".join(json.dumps(s.to_record()) + "\n" for s in few))
+    code = (
+        "import sys, dialeval\n"
+        f"run = dialeval.score(dialeval.load({str(path)!r}), ['full'], cache={str(cache)!r})\n"
+        "print(run.scores('full') , 'torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ
+    )
+    assert done.stdout.strip() == f"{first.scores('full')} False", done.stderr
+
+
+def test_a_response_like_its_reference_has_a_bertscore_of_one(embedded_models):
+    sample = dialeval.Sample(id="x", response="The cat sat.", references=("The cat sat.",))
+    (value,) = dialeval.score([sample], ["bertscore"]).scores("bertscore")
+    assert value == pytest.approx(1.0, abs=1e-5)
