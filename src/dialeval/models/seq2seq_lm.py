@@ -7,8 +7,9 @@ a short follow-up. So several dialogues form a batch, the first text of each is 
 then the second of each, and so on.
 
 Encoder input: `tabs` (also `auto` and `native`) is FULL's form, "\\t" + "\\t".join(turns); `plain`
-joins with spaces. The tokenizer adds its own marks, and a space in front if it was saved so. What does not fit
-(BlenderBot reads 128 tokens) is cut from the turns; the text only if it is too long by itself.
+joins with spaces. The tokenizer adds its own marks, and a space in front if it was saved so. What
+does not fit (BlenderBot reads 128 tokens) is cut from the turns; the text only if it is too long by
+itself.
 
 The decoder begins with the model's start token, with or without `start`. `end` is the mark that
 closes a target, `</s>`. The tokens of the turns are never predicted, so `whole` is an error.
