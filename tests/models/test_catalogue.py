@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dialeval.errors import UsageError
-from dialeval.models.catalogue import CATALOGUE, Hub, Wheel, find_entry
+from dialeval.models.catalogue import CATALOGUE, Hub, Package, Wheel, find_entry
 from dialeval.models.identity import wheel_fingerprint
 from dialeval.models.presets import PRESETS, preset_model, preset_models
 
@@ -16,7 +16,7 @@ WHEELS = [entry for entry in CATALOGUE.values() if isinstance(entry.source, Whee
 
 def test_the_default_preset_needs_no_hub() -> None:
     sources = [CATALOGUE[name].source for name in preset_models("default")]
-    assert all(isinstance(source, Wheel) for source in sources)
+    assert all(isinstance(source, Wheel | Package) for source in sources)
 
 
 def test_every_preset_names_models_of_the_catalogue_and_each_once() -> None:
