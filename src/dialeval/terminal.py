@@ -218,6 +218,7 @@ def _plain_lines(what: str) -> Update:
             last = now
             percent = f" ({share:.0%})" if share is not None else ""
             rate = done / (now - started)
-            say(f"{what}: {done:,} samples{percent}, {rate:,.0f}/s", stderr=True)
+            speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+            say(f"{what}: {done:,} samples{percent}, {speed}/s", stderr=True)
 
     return update
