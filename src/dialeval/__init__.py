@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.version import __version__
 
 if TYPE_CHECKING:
+    from dialeval import full
     from dialeval.check import check_metric
     from dialeval.errors import DialevalError, InputError, UsageError
     from dialeval.metric import Metric, Part, option
@@ -63,6 +64,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "check_metric",
+    "full",
     "load",
     "make_metric",
     "open_run",
@@ -72,6 +74,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "full":
+        return importlib.import_module("dialeval.full")
     if name not in _HOMES:
         raise AttributeError(f"module 'dialeval' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"dialeval.{_HOMES[name]}"), name)

@@ -27,6 +27,8 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 def export(run: Run, to: str, destination: Path, *, raw: bool = False) -> None:
     """Writes the run to a file; it appears whole or not at all."""
+    if destination.resolve().parent == run.directory.resolve():
+        raise UsageError(f"{destination} lies in the run itself; choose another place for it")
     with atomic_path(destination) as temporary:
         if to == "parquet":
             _write_parquet(run, temporary)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dialeval.errors import UsageError
 from dialeval.sample import Sample, Turn
 
 
@@ -26,6 +27,8 @@ def evaluate_dialog(conversation: Sequence[str], **options: Any) -> float:
 
 
 def _turns(conversation: Sequence[str]) -> tuple[Turn, ...]:
+    if isinstance(conversation, str):
+        raise UsageError("a conversation is a list of turns, not one text")
     return tuple(Turn(text) for text in conversation)
 
 

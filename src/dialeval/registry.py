@@ -141,6 +141,10 @@ def make_metric(spec: str | Metric, preset: str = "", **options: Any) -> Metric:
 
 def make_metrics(specs: Iterable[str | Metric], preset: str = "") -> list[Metric]:
     """Several at once; the same metric with the same options twice is refused."""
+    if preset:
+        from dialeval.models.presets import preset_models
+
+        preset_models(preset)  # an unknown preset is an error even where no metric needs it
     metrics = [make_metric(spec, preset) for spec in specs]
     labels = [metric.label for metric in metrics]
     if not metrics:

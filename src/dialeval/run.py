@@ -74,10 +74,17 @@ class Run:
         self, columns: Sequence[str] | None = None, size: int = 8192
     ) -> Iterator[pa.RecordBatch]:
         """The rows of `scores.parquet`, some at a time."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.directory / "scores.parquet") as file:
-            yield from file.iter_batches(batch_size=size, columns=columns)
+        path = self.directory / "scores.parquet"
+        try:
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches(batch_size=size, columns=columns)
+        except pa.ArrowException as error:
+            raise UsageError(
+                f"{path} is damaged: {error}. Score again with --overwrite."
+            ) from error
 
     def samples(self) -> Iterator[Sample]:
         """The samples that were scored, in their order."""
@@ -125,7 +132,11 @@ def open_run(directory: str | Path) -> Run:
             ) from None
         raise UsageError(f"{path} is not a run: it has no manifest.json") from None
     except (ValueError, KeyError, TypeError, OSError) as error:
-        raise UsageError(f"{path} is not a readable run: {error!r}") from error
+        raise UsageError(f"{path} is not a readable run: its manifest.json is damaged") from error
+    if not (path / "scores.parquet").is_file():
+        raise UsageError(
+            f"{path} is damaged: scores.parquet is missing. Score again with --overwrite."
+        )
     if run_format != RUN_FORMAT:
         raise UsageError(
             f"{path} has run format {run_format}; this dialeval reads format {RUN_FORMAT}."

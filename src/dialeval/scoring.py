@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.errors import UsageError
 from dialeval.registry import DEFAULT_METRICS, make_metrics
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ def score(
     calibrations  scales of an earlier run (`Run.calibrations`) instead of ones fitted on this
     progress      called with the number of samples that are done, and of those read so far
     """
+    if isinstance(samples, str | Path):
+        raise UsageError(
+            f"score takes samples: dialeval.score(dialeval.load({str(samples)!r}), ...)"
+        )
     chosen = make_metrics([metrics] if isinstance(metrics, str) else metrics, preset)
 
     def score_into(directory: Path) -> Run:

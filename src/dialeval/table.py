@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+FEW_TO_CALIBRATE = 20
+"""Of fewer values the 5th percentile is the smallest."""
+
 GAP = 3
 """Blanks between two columns."""
 
@@ -133,11 +136,18 @@ def _notes(manifest: Mapping[str, Any]) -> list[str]:
     """What a careful reader asks about a table: n of n, what was left out, what was dropped."""
     data = manifest["data"]
     judged = {"response": data["turns"], "whole dialogue": data["dialogues"]}
-    notes = [", ".join(_count(n, noun) for noun, n in judged.items() if n) or "no samples"]
+    notes = [", ".join(count(n, noun) for noun, n in judged.items() if n) or "no samples"]
     if data.get("skipped"):
-        notes.append(f"{_count(data['skipped'], 'bad record')} skipped")
+        notes.append(f"{count(data['skipped'], 'bad record')} skipped")
     if data.get("warnings"):
-        notes.append(f"{_count(data['warnings'], 'warning')} in the input: see dialeval data check")
+        notes.append(f"{count(data['warnings'], 'warning')} in the input: see dialeval data check")
+    scaled = [m for m in manifest["metrics"] if m["calibration"] and not m["calibration_given"]]
+    if scaled:
+        few = min(metric["calibration"]["n"] for metric in scaled)
+        names = ", ".join(metric["label"] for metric in scaled)
+        warning = ", too few for a stable scale" if few < FEW_TO_CALIBRATE else ""
+        notes.append(f"{names}: scaled on this file (n = {few}{warning}); --calibration RUN reuses")
+        notes[-1] += " the scale of another run"
     for metric in manifest["metrics"]:
         if metric["notes"]:
             reasons = ", ".join(f"{count} {note}" for note, count in metric["notes"].items())
@@ -146,8 +156,8 @@ def _notes(manifest: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" + ("" if n == 1 else "s")
+def count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 def format_column(values: Sequence[float | None]) -> list[str]:

@@ -11,7 +11,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,6 +56,16 @@ def say(text: str = "", *, stderr: bool = False, style: str | None = None) -> No
         console(stderr).print(clean(line), style=style, markup=False)
 
 
+def harmless_output() -> IO[str]:
+    """Standard output for text of strangers: as it is in a pipe, cleaned on a terminal."""
+    return cast("IO[str]", _CleanOutput()) if sys.stdout.isatty() else sys.stdout
+
+
+class _CleanOutput:
+    def write(self, text: str) -> int:
+        return sys.stdout.write("".join(c if c in "\n\r" else clean(c) for c in text))
+
+
 def print_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
 ) -> None:
@@ -92,14 +102,29 @@ def share_done(read_share: float | None, done: int, read: int) -> float | None:
 
 
 @contextmanager
-def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Update]:
+def progress_bar(what: str, *, quiet: bool = False, noun: str = "samples") -> Iterator[Update]:
     """Shows how far a job is: a moving bar on a terminal, a line now and then elsewhere."""
     if quiet:
         yield lambda done, share: None
-    elif sys.stderr.isatty():
-        yield from _moving_bar(what)
-    else:
-        yield _plain_lines(what)
+        return
+    shown = _moving_bar(what, noun) if sys.stderr.isatty() else _plain_lines(what, noun)
+    furthest = 0.0
+
+    def update(done: int, share: float | None) -> None:
+        """Files are read ahead, so a share is an estimate; it never goes back."""
+        nonlocal furthest
+        furthest = max(furthest, share or 0.0)
+        move(done, None if share is None else furthest)
+
+    with shown as move:
+        yield update
+
+
+@contextmanager
+def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """For work whose steps are known: the yielded function takes how many of how many are done."""
+    with progress_bar(what, quiet=quiet, noun="steps") as update:
+        yield lambda done, total: update(done, done / total if total else None)
 
 
 @contextmanager
@@ -182,7 +207,8 @@ def fetch_bar(*, quiet: bool = False) -> Iterator[Callable[[Step], None]]:
         yield tell
 
 
-def _moving_bar(what: str) -> Iterator[Update]:
+@contextmanager
+def _moving_bar(what: str, noun: str) -> Iterator[Update]:
     from rich.progress import (
         BarColumn,
         Progress,
@@ -194,7 +220,7 @@ def _moving_bar(what: str) -> Iterator[Update]:
     columns: list[Any] = [
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[done]:,} samples"),
+        TextColumn("{task.fields[done]:,} " + noun),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     ]
@@ -208,7 +234,8 @@ def _moving_bar(what: str) -> Iterator[Update]:
         yield update
 
 
-def _plain_lines(what: str) -> Update:
+@contextmanager
+def _plain_lines(what: str, noun: str) -> Iterator[Update]:
     started = last = time.monotonic()
 
     def update(done: int, share: float | None) -> None:
@@ -219,6 +246,6 @@ def _plain_lines(what: str) -> Update:
             percent = f" ({share:.0%})" if share is not None else ""
             rate = done / (now - started)
             speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
-            say(f"{what}: {done:,} samples{percent}, {speed}/s", stderr=True)
+            say(f"{what}: {done:,} {noun}{percent}, {speed}/s", stderr=True)
 
-    return update
+    yield update

@@ -147,3 +147,49 @@ def test_every_verb_has_help_and_says_what_it_does(dialeval):
     for verb in ("score", "export", "metrics", "data", "models", "train", "doctor"):
         assert verb in listing.out
         assert dialeval(verb, "--help").code == 0
+
+
+def test_an_export_never_replaces_the_run_itself(dialeval, run):
+    done = dialeval("export", run, "-o", f"{run}/scores.parquet")
+    assert (done.code, "lies in the run itself" in done.err) == (2, True)
+
+
+def test_a_conversion_never_replaces_its_own_input(dialeval, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"context": ["a"], "response": "b"}\n')
+    done = dialeval("data", "convert", str(path), "-o", str(path))
+    assert (done.code, "being read" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("content", [None, b"not parquet"])
+def test_a_damaged_run_says_so(dialeval, run, content):
+    from pathlib import Path
+
+    scores = Path(run) / "scores.parquet"
+    scores.unlink() if content is None else scores.write_bytes(content)
+    done = dialeval("export", run)
+    assert (done.code, "damaged" in done.err) == (2, True)
+
+
+def test_a_place_that_cannot_be_written_is_a_failed_job(dialeval, run):
+    done = dialeval("export", run, "-o", "/proc/nowhere/scores.csv")
+    assert done.code == 1
+    assert "Traceback" not in done.err
+
+
+def test_the_namesake_of_the_authors_package_is_there():
+    import dialeval
+
+    assert dialeval.full.evaluate_turn
+    with pytest.raises(dialeval.UsageError, match="list of turns"):
+        dialeval.full.evaluate_dialog("Hi!")
+
+
+@pytest.mark.parametrize(
+    "spec", ["full:mode=released,layout=chat", "fed:mode=released,layout=chat"]
+)
+def test_an_option_that_would_be_ignored_is_refused(spec):
+    from dialeval import UsageError, make_metric
+
+    with pytest.raises(UsageError, match="leave out layout"):
+        make_metric(spec)

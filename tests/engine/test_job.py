@@ -71,6 +71,27 @@ def test_a_calibration_for_no_metric_of_the_run_is_refused(tmp_path):
         Job(tmp_path / "2", [Asking()], models=LengthModels(), calibrations=first.calibrations)
 
 
+def test_a_scale_of_another_metric_does_not_stand_in(tmp_path):
+    _, first = run(tmp_path / "1", [Floored()], samples(5))
+    with pytest.raises(
+        UsageError, match="no calibration of kind 'floor' was given for 'raw-values'"
+    ):
+        Job(tmp_path / "2", [RawValues()], calibrations=first.calibrations)
+
+
+def test_the_signature_names_the_scale(tmp_path):
+    """Two files scaled apart must not carry one signature; a carried-over scale must."""
+    _, first = run(tmp_path / "1", [Floored()], samples(5))
+    _, other = run(tmp_path / "2", [Floored()], samples(7))
+    _, same = run(tmp_path / "3", [Floored()], samples(7), calibrations=first.calibrations)
+    signatures = [str(done.signatures["floored"]) for done in (first, other, same)]
+    assert "|calibration:floor@" in signatures[0]
+    assert signatures[0] != signatures[1]
+    assert signatures[0] == signatures[2]
+    assert "scaled on this file" in str(other.table())
+    assert "scaled on this file" not in str(same.table())
+
+
 def test_an_empty_input_gives_an_empty_run(tmp_path):
     _, done = run(tmp_path / "run", [Floored()], [])
     assert len(done) == 0

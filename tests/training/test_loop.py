@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra 'train'")
 
 from dialeval.errors import UsageError  # noqa: E402
-from dialeval.training.loop import Settings, Validation, train  # noqa: E402
+from dialeval.training.loop import Settings, Validation, forget_checkpoint, train  # noqa: E402
 
 
 class Line:
@@ -55,6 +55,7 @@ def test_training_learns_and_keeps_the_best_epoch(tmp_path):
     assert len(state.curve) == 6
     assert state.best_loss < state.curve[0]["validation_loss"] / 4
     assert recipe.validate().loss == pytest.approx(state.best_loss)
+    forget_checkpoint(tmp_path)
     assert not list(tmp_path.iterdir())
 
 

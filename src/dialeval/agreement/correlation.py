@@ -1,56 +1,162 @@
 """Correlation between what a metric says and what people say.
 
-Spearman's rho is Pearson's r of the ranks, ties sharing their mean rank. Where it is not defined
-(fewer than three pairs, or one side constant) there is no number, and a reason in its place.
+    pearson    r, with p from Student's t                               (product_moment.py)
+    spearman   r of the ranks, ties sharing their mean rank; p likewise (product_moment.py)
+    kendall    tau-b; p exact for few items without ties, else normal   (kendall.py)
+
+p is two-sided, of the hypothesis that there is no correlation. A confidence interval needs a
+`Bootstrap`, which holds the generator:
+
+    correlations(scores, ratings, Bootstrap(np.random.default_rng(1)))["spearman"].low
+
+Where a correlation is not defined (fewer than three pairs, or one side constant) there is no
+number, and a reason in its place. 0 would say that there is no agreement, which nobody measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+import numpy as np
+
+from dialeval.agreement.bootstrap import Bootstrap, Interval, Statistic, fisher_interval, resample
+from dialeval.agreement.kendall import KendallCounts
+from dialeval.agreement.product_moment import pearson_of_counts, pearson_r, spearman_of_counts
+from dialeval.agreement.ranks import Floats, rank, tied_pairs
+from dialeval.agreement.student import correlation_two_sided_p
+
+__all__ = ["Correlation", "correlations", "kendall", "pearson", "rank", "spearman"]
+
+Name: TypeAlias = Literal["pearson", "spearman", "kendall"]
+NAMES: tuple[Name, ...] = ("pearson", "spearman", "kendall")
+Numbers: TypeAlias = Sequence[float | None] | Floats
+"""Missing ones are None or NaN."""
+Coefficient: TypeAlias = Callable[[Numbers, Numbers, Bootstrap | None], "Correlation"]
+"""`pearson`, `spearman` or `kendall`."""
+
+FEWEST = 3
+"""Two pairs always correlate perfectly."""
 
 
 @dataclass(frozen=True)
 class Correlation:
     """`value` is None where it is not defined, and `reason` says why. `n` pairs were complete."""
 
+    name: Name
     value: float | None
     n: int
     n_missing: int = 0
+    p: float | None = None
+    low: float | None = None
+    high: float | None = None
+    """Also None without a bootstrap, and where all agrees perfectly: rounds then cannot differ."""
+    ties_x: int = 0
+    """Pairs of items with the same x, of n(n - 1)/2."""
+    ties_y: int = 0
     reason: str = ""
 
 
-def spearman(x: Sequence[float | None], y: Sequence[float | None]) -> Correlation:
-    """Rank correlation of two lists, pairs with a missing side left out and counted."""
-    import numpy as np
-
-    pairs = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
-    missing = len(x) - len(pairs)
-    if len(pairs) < 3:
-        return Correlation(None, len(pairs), missing, "fewer than 3 pairs")
-    ranks = [rank(np.array(side, dtype=np.float64)) for side in zip(*pairs, strict=True)]
-    centred = [side - side.mean() for side in ranks]
-    norms = [float(np.sqrt(side @ side)) for side in centred]
-    if not all(norms):
-        return Correlation(None, len(pairs), missing, "constant")
-    value = float(centred[0] @ centred[1]) / (norms[0] * norms[1])
-    return Correlation(max(-1.0, min(1.0, value)), len(pairs), missing)
+def pearson(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Correlation:
+    """Linear correlation. Pairs with a missing side are left out and counted."""
+    return correlations(x, y, bootstrap, ["pearson"])["pearson"]
 
 
-def rank(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Ranks from 1; equal values share the mean of the ranks that they take up."""
-    import numpy as np
+def spearman(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Correlation:
+    """Rank correlation. Pairs with a missing side are left out and counted."""
+    return correlations(x, y, bootstrap, ["spearman"])["spearman"]
 
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    ends = np.r_[starts[1:], len(values)]
-    shared = np.repeat((starts + ends + 1) / 2, ends - starts)
-    ranks = np.empty(len(values))
-    ranks[order] = shared
-    return ranks
+
+def kendall(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Correlation:
+    """Rank correlation by pairs of items (tau-b). Missing sides are left out and counted."""
+    return correlations(x, y, bootstrap, ["kendall"])["kendall"]
+
+
+def correlations(
+    x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None, names: Sequence[Name] = NAMES
+) -> dict[Name, Correlation]:
+    """Several at once. They share the draws, and each equals what it would be alone."""
+    pairs = complete_pairs(x, y)
+    ties = tied_pairs(pairs.x), tied_pairs(pairs.y)
+    found: dict[Name, Correlation] = {}
+    statistics: dict[Name, Callable[[], Statistic]] = {}
+    for name in names:
+        reason = _why_undefined(name, pairs)
+        value, p = None, None
+        if not reason:
+            value, p, statistics[name] = _COMPUTED[name](pairs.x, pairs.y)
+        found[name] = Correlation(
+            name, value, pairs.n, pairs.n_missing, p, None, None, *ties, reason
+        )
+    if bootstrap and statistics:
+        rounds = resample([made() for made in statistics.values()], pairs.n, bootstrap)
+        for name, values in zip(statistics, rounds, strict=True):
+            found[name] = _with_interval(found[name], values, bootstrap.level)
+    return found
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What two lists have in common: both sides of an item are there."""
+
+    x: Floats
+    y: Floats
+    n_missing: int
+
+    @property
+    def n(self) -> int:
+        return len(self.x)
+
+
+def complete_pairs(x: Numbers, y: Numbers) -> Pairs:
+    """Leaves out and counts the pairs with a missing side."""
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(f"cannot pair {first.shape} with {second.shape} numbers")
+    there = ~(np.isnan(first) | np.isnan(second))
+    return Pairs(first[there], second[there], int((~there).sum()))
+
+
+def _why_undefined(name: Name, pairs: Pairs) -> str:
+    if pairs.n < FEWEST:
+        return f"fewer than {FEWEST} pairs"
+    if any(side.min() == side.max() for side in (pairs.x, pairs.y)):
+        return "constant"
+    if name == "pearson" and not (np.isfinite(pairs.x).all() and np.isfinite(pairs.y).all()):
+        return "infinite values"
+    return ""
+
+
+Computed: TypeAlias = tuple[float, float, Callable[[], Statistic]]
+"""Value, p, and what makes the statistic for a bootstrap: it sorts, so only where one is wanted."""
+
+
+def _pearson(x: Floats, y: Floats) -> Computed:
+    value = pearson_r(x, y)
+    return value, correlation_two_sided_p(value, len(x)), lambda: pearson_of_counts(x, y)
+
+
+def _spearman(x: Floats, y: Floats) -> Computed:
+    value = pearson_r(rank(x), rank(y))
+    return value, correlation_two_sided_p(value, len(x)), lambda: spearman_of_counts(x, y)
+
+
+def _kendall(x: Floats, y: Floats) -> Computed:
+    counts = KendallCounts(x, y)
+    value = float(counts.of_counts(np.ones((1, len(x)), dtype=np.int32))[0])
+    return value, counts.two_sided_p(), lambda: counts.of_counts
+
+
+_COMPUTED: dict[Name, Callable[[Floats, Floats], Computed]] = {
+    "pearson": _pearson,
+    "spearman": _spearman,
+    "kendall": _kendall,
+}
+
+
+def _with_interval(correlation: Correlation, rounds: Floats, level: float) -> Correlation:
+    if correlation.value is None:
+        return correlation
+    interval: Interval = fisher_interval(correlation.value, rounds, correlation.n, level)
+    return replace(correlation, low=interval.low, high=interval.high)

@@ -33,6 +33,7 @@ from dialeval.check.bench import (
 )
 from dialeval.check.claims import CLAIMS, survives
 from dialeval.metric import Metric
+from dialeval.registry import make_metric
 from dialeval.sample import Sample
 
 __all__ = [
@@ -77,14 +78,16 @@ class CheckResult:
 
 
 def check_metric(
-    metric: Metric,
+    metric: Metric | str,
     samples: Sequence[Sample] | None = None,
     answer: AnswerQuestion | None = None,
 ) -> CheckResult:
     """Runs every check; raises one `MetricCheckError` that lists all failures.
 
-    `samples` replaces the built-in ones, for a metric that needs something special in them.
+    `metric` may be a name with options, as on the command line. `samples` replaces the built-in
+    ones, for a metric that needs something special in them.
     """
+    metric = make_metric(metric)
     passed, failures = [], []
     for check in metric_checks(metric, samples, answer):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -24,5 +25,11 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         # The reader of our output went away (`| head`): silence the flush at exit, too.
-        sys.stdout = None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        from dialeval.terminal import say
+
+        place = f"{error.filename}: " if error.filename else ""
+        say(f"{place}{error.strerror or error}", stderr=True, style="red")
+        sys.exit(1)

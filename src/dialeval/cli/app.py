@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli import data, doctor, export, metrics, models, score, train
+from dialeval.cli import agree, data, doctor, export, metrics, models, score, train
 from dialeval.version import __version__
 
 app = typer.Typer(
     name="dialeval",
-    help="Judges open-domain dialogue: score answers, measure agreement with people, compare.",
+    help="Judges open-domain dialogue: score answers, and measure how metrics agree with people.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -34,10 +34,12 @@ def dialeval(
         ),
     ] = False,
 ) -> None:
-    """Judges open-domain dialogue: score answers, measure agreement with people, compare."""
+    """Judges open-domain dialogue: score answers, and measure how metrics agree with people."""
 
 
 app.command("score")(score.score)
+app.command("agree")(agree.agree)
+app.command("raters")(agree.raters)
 app.command("export")(export.export)
 app.command("metrics")(metrics.metrics)
 app.add_typer(models.app, name="models")

@@ -53,7 +53,7 @@ def check(
             progress=update,
         )
     if as_json:
-        typer.echo(json.dumps(report.to_record(), ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(report.to_record(), indent=2))
     else:
         show_check_report(report)
     if report.problems:
@@ -102,7 +102,8 @@ def convert(
     if as_json:
         typer.echo(json.dumps({"file": str(out), "samples": written, **samples.about()}))
     elif not quiet:
-        say(f"wrote {written:,} samples to {out}")
+        skipped = f", {samples.skipped:,} bad records skipped" if samples.skipped else ""
+        say(f"wrote {written:,} samples to {out}{skipped}")
 
 
 @app.command()

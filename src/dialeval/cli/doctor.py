@@ -17,7 +17,7 @@ def doctor(as_json: Json = False) -> None:
     findings = examine()
     failed = [finding for finding in findings if finding.status == "failed"]
     if as_json:
-        typer.echo(json.dumps([f.to_record() for f in findings], ensure_ascii=False, indent=2))
+        typer.echo(json.dumps([f.to_record() for f in findings], indent=2))
     else:
         marks = {"ok": "✓", "absent": "-", "failed": "✗"}
         print_table(

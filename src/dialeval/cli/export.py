@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +38,7 @@ def export(
     import dialeval
     from dialeval.export import export as write
     from dialeval.export import export_text
-    from dialeval.terminal import say
+    from dialeval.terminal import harmless_output, say
 
     opened = dialeval.open_run(run)
     if out is not None:
@@ -49,4 +48,4 @@ def export(
     elif to == "parquet":
         raise UsageError("Parquet cannot be printed: name a file with -o")
     else:
-        export_text(opened, to, sys.stdout, raw=raw)
+        export_text(opened, to, harmless_output(), raw=raw)

@@ -18,16 +18,23 @@ def metrics(
 ) -> None:
     """List the metrics, or describe one of them."""
     from dialeval.describe import describe_metric
+    from dialeval.errors import UsageError
     from dialeval.registry import METRICS
     from dialeval.terminal import print_table, say
 
     names = METRICS.names() if name is None else [name]
-    found = [describe_metric(each) for each in names]
+    found, broken = [], []
+    for each in names:
+        try:
+            found.append(describe_metric(each))
+        except UsageError as error:
+            if name is not None:
+                raise
+            broken.append(str(error))
     if as_json:
         typer.echo(
             json.dumps(
                 [d.to_record() for d in found] if name is None else found[0].to_record(),
-                ensure_ascii=False,
                 indent=2,
             )
         )
@@ -37,5 +44,7 @@ def metrics(
             [[d.name, d.levels, d.needs, d.direction, d.summary] for d in found],
         )
         say("\nDescribe one: dialeval metrics bleu", style="dim")
+        for problem in broken:
+            say(problem, stderr=True, style="red")
     else:
         say(found[0].text())

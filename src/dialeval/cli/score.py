@@ -55,7 +55,7 @@ def score(
     preset: Annotated[
         str,
         typer.Option(
-            help="default: the embedded models; paper: those of the papers, fetched from the hub."
+            help="default: the embedded models; paper: those of the papers (dialeval models get)."
         ),
     ] = "default",
     parts: Annotated[
@@ -105,7 +105,7 @@ def score(
         )
     if as_json:
         summary = {"run": str(out) if out else None, "table": run.table(parts).to_records()}
-        typer.echo(json.dumps(summary | {"manifest": run.manifest}, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(summary | {"manifest": run.manifest}, indent=2))
         return
     if not quiet:
         show_warnings(samples.counts, verbose)

@@ -47,7 +47,9 @@ def lm(
     full: Annotated[
         bool, typer.Option("--full", help="Train all weights instead of a LoRA adapter.")
     ] = False,
-    rank: Annotated[int, typer.Option(min=1, help="Rank of the LoRA adapter.")] = 8,
+    rank: Annotated[
+        int | None, typer.Option(min=1, help="Rank of the LoRA adapter; 8 if left out.")
+    ] = None,
     learning_rate: Annotated[float, typer.Option(min=0.0, help="Highest learning rate.")] = 5e-4,
     batch_tokens: Annotated[int, typer.Option(min=1, help="Tokens per step.")] = 2048,
     block: Annotated[int, typer.Option(min=8, help="Tokens of a dialogue that are read.")] = 256,
@@ -65,11 +67,15 @@ def lm(
     The result is named in a metric: -m coherence:model=DIR. A training that was interrupted goes
     on where it stopped if the same command is given again.
     """
+    from dialeval.errors import UsageError
     from dialeval.terminal import say, training_bar
     from dialeval.training.language_model import LanguageModelOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_lm import train_language_model
 
+    if full and rank:
+        raise UsageError("--full trains all weights: there is no adapter to give a --rank")
+    adapter_rank = 0 if full else rank or 8
     with training_bar(quiet=quiet or as_json) as report:
         card = train_language_model(
             data,
@@ -77,8 +83,8 @@ def lm(
             base=model,
             settings=Settings(epochs=epochs, learning_rate=learning_rate, seed=seed),
             options=LanguageModelOptions(
-                rank=0 if full else rank,
-                alpha=2 * rank,
+                rank=adapter_rank,
+                alpha=2 * adapter_rank,
                 batch_tokens=batch_tokens,
                 block=block,
                 tokens=tokens,

@@ -35,8 +35,8 @@ class AnswerCache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
         with self._clear_errors():
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
@@ -89,7 +89,7 @@ class AnswerCache:
     def _clear_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise JobError(
                 f"the answer cache {self.path} cannot be used ({error})."
                 " Delete the file to start afresh, or point DIALEVAL_CACHE elsewhere."

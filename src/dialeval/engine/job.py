@@ -10,7 +10,6 @@ run that was never interrupted.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -25,8 +24,9 @@ from dialeval.engine.summary import MetricSummary, Pools
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.question import ModelSource
+from dialeval.run import open_run
 from dialeval.sample import Sample
-from dialeval.scores import Calibration, Score
+from dialeval.scores import Calibration, Score, Signature
 from dialeval.storage import atomic_path
 from dialeval.version import __version__
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CHUNK = 2048
 """Samples per shard: what a killed run has to score again, from cached answers."""
 
-CHUNK_WITH_MODELS = 256
+CHUNK_WITH_MODELS = 128
 """Fewer where models are asked: all questions of a chunk are held in memory, a few kB each."""
 
 CHUNKS_PER_ROW_GROUP = 8
@@ -156,8 +156,12 @@ class Job:
                 calibrated = calibrate_table(table, calibrations)
                 self._summarise(calibrated, summaries, counts)
                 writer.write_table(calibrated, row_group_size=max(1, len(calibrated)))
+        signatures = {
+            label: _with_calibration(signature, calibrations.get(label))
+            for label, signature in self._signatures.items()
+        }
         manifest = build_manifest(
-            self.metrics, self._signatures, data, counts, summaries, calibrations, pools
+            self.metrics, signatures, data, counts, summaries, calibrations, set(self._given), pools
         )
         self.directory.finish(manifest, answers=self._answerer.counts.to_record())
 
@@ -209,15 +213,17 @@ class Job:
 
     def _check_is_this_run(self, samples: Iterable[Sample]) -> None:
         """A finished run is left as it is, if it is the one that was asked for."""
-        manifest = json.loads(self.directory.manifest.read_text(encoding="utf-8"))
-        there = [metric["signature"] for metric in manifest["metrics"]]
+        run = open_run(self.directory.path)
+        there = [_without_calibration(signature) for signature in run.signatures.values()]
         different = "metrics" if list(self._signatures.values()) != there else ""
+        if self._given and self._given != run.calibrations:
+            different = "calibration"
         if not different:
             digest = hashlib.sha256()
             for sample in samples:
                 digest.update(sample.digest())
                 self.resumed += 1
-            different = "data" if digest.hexdigest() != manifest["data"]["sha256"] else ""
+            different = "data" if digest.hexdigest() != run.manifest["data"]["sha256"] else ""
         if different:
             raise UsageError(
                 f"{self.directory.path} already holds a finished run with other {different}."
@@ -228,14 +234,37 @@ class Job:
 def _check_calibrations(
     metrics: Sequence[Metric], given: Mapping[str, Calibration]
 ) -> dict[str, Calibration]:
-    kinds = {metric.label: metric.calibration for metric in metrics}
-    for label, calibration in given.items():
-        if kinds.get(label) != calibration.kind:
+    """The given scales of these metrics. Scales of other metrics are not needed, but none of a
+    metric that has one may be missing: a mixture of old and new scales could not be compared."""
+    if not given:
+        return {}
+    scaled = {metric.label: metric.calibration for metric in metrics if metric.calibration}
+    for label, kind in scaled.items():
+        if label not in given or given[label].kind != kind:
             raise UsageError(
-                f"a calibration of kind {calibration.kind!r} was given for {label!r}, but no"
-                " metric of this run is calibrated that way"
+                f"no calibration of kind {kind!r} was given for {label!r}. The earlier run has"
+                f" scales of: {', '.join(given)}"
             )
-    return dict(given)
+    if not scaled:
+        raise UsageError("a calibration was given, but no metric of this run has a scale")
+    return {label: given[label] for label in scaled}
+
+
+def _with_calibration(signature: str, calibration: Calibration | None) -> str:
+    """The scale moves the number, so the signature names it: kind, and a digest of its ends."""
+    if calibration is None:
+        return signature
+    parsed = Signature.parse(signature)
+    ends = f"{calibration.low!r},{calibration.high!r}"
+    digest = hashlib.sha256(ends.encode()).hexdigest()[:8]
+    scale = ("calibration", f"{calibration.kind}@{digest}")
+    fields = (*parsed.fields[:-1], scale, parsed.fields[-1])
+    return str(Signature(parsed.name, parsed.version, fields))
+
+
+def _without_calibration(signature: Signature) -> str:
+    kept = tuple(field for field in signature.fields if field[0] != "calibration")
+    return str(Signature(signature.name, signature.version, kept))
 
 
 def _chunks(samples: Iterable[Sample], size: int) -> Iterator[list[Sample]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from importlib.metadata import version
 from typing import Any
 
@@ -27,9 +27,13 @@ def build_manifest(
     counts: Mapping[str, Mapping[str, int]],
     summaries: Mapping[str, Mapping[str, MetricSummary]],
     calibrations: Mapping[str, Calibration],
+    given: Set[str],
     pools: Pools,
 ) -> dict[str, Any]:
-    """`counts` and `summaries` are per system; `signatures` and `calibrations` per label."""
+    """`counts` and `summaries` are per system; `signatures` and `calibrations` per label.
+
+    `given` names the calibrations that came from another run.
+    """
     return {
         "run_format": RUN_FORMAT,
         "versions": {
@@ -45,7 +49,7 @@ def build_manifest(
             "dialogues": sum(levels["dialogue"] for levels in counts.values()),
         },
         "metrics": [
-            _metric_record(metric, signatures[metric.label], calibrations, summaries)
+            _metric_record(metric, signatures[metric.label], calibrations, given, summaries)
             for metric in metrics
         ],
         "systems": [
@@ -70,6 +74,7 @@ def _metric_record(
     metric: Metric,
     signature: str,
     calibrations: Mapping[str, Calibration],
+    given: Set[str],
     summaries: Mapping[str, Mapping[str, MetricSummary]],
 ) -> dict[str, Any]:
     label = metric.label
@@ -93,6 +98,7 @@ def _metric_record(
         ],
         "citation": metric.citation,
         "calibration": calibration.to_record() if calibration else None,
+        "calibration_given": label in given,
         "scored": sum(summary.mean.n for summary in of_metric),
         "missing": sum(summary.missing for summary in of_metric),
         "notes": dict(sorted(notes.items())),

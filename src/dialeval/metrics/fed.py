@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
+from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.follow_ups import fed_qualities
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
@@ -49,6 +50,12 @@ class Fed(Metric):
     mode: Literal["paper", "released"] = option("paper", "the paper's formula, or the code's")
     quality: Quality = option("overall", "the quality that gives the score")
     layout: Layout = option("auto", "how the dialogue is written down for the model")
+
+    def __post_init__(self) -> None:
+        if self.mode == "released" and self.layout != "auto":
+            raise UsageError(
+                "metric 'fed': mode=released joins turns by the end-of-text token; leave out layout"
+            )
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         if self.mode == "paper":
@@ -85,6 +92,9 @@ class Fed(Metric):
 
     def models(self) -> Mapping[str, str]:
         return {"model": self.model}
+
+    def signature_fields(self) -> Mapping[str, str]:
+        return {"layout": "eos" if self.mode == "released" else self.layout}
 
 
 @cache

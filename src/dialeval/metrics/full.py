@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.follow_ups import FollowUps, load_follow_ups
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
@@ -48,6 +49,12 @@ class Full(Metric):
     layout: Layout = option("auto", "how the dialogue is written down for the model")
     follow_ups: str = option("full", "a set of follow-ups by name, or a file")
     lookback: int = option(RELEASED_LOOKBACK, "how many turns are looked at", low=1)
+
+    def __post_init__(self) -> None:
+        if self.mode == "released" and self.layout != "auto":
+            raise UsageError(
+                "metric 'full': mode=released writes dialogues with tabs; leave out layout"
+            )
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         released = self.mode == "released"
@@ -85,7 +92,8 @@ class Full(Metric):
         return {"model": self.model}
 
     def signature_fields(self) -> Mapping[str, str]:
-        return {"follow_ups": self._follow_ups().identity}
+        layout = "tabs" if self.mode == "released" else self.layout
+        return {"layout": layout, "follow_ups": self._follow_ups().identity}
 
     def _follow_ups(self) -> FollowUps:
         released = self.mode == "released" and self.follow_ups == "full"

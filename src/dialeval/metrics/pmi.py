@@ -1,10 +1,11 @@
 """`pmi`: how much likelier does the context make the response? (dialeval's own)
 
-    pmi = 1/T * sum over t of  [ log P(r_t | r_<t, q) - log P(r_t | r_<t) ]
+    pmi = mean over t of log P(r_t | r_<t, q)  -  mean over t of log P(r_t | r_<t)
 
-Pointwise mutual information per token. A bland answer is likely after anything, and `coherence`
-rewards it; here its likelihood on its own is taken off. The two questions are those that
-`coherence` and `fluency` ask: beside them, this metric costs nothing.
+Pointwise mutual information per token. Each mean is over its own tokens: after a context the
+response begins with a space, and its first words may be cut otherwise. A bland answer is likely
+after anything, and `coherence` rewards it; here its likelihood on its own is taken off. The two
+questions are those that `coherence` and `fluency` ask: beside them, this metric costs nothing.
 """
 
 from __future__ import annotations

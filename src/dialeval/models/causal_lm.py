@@ -34,8 +34,8 @@ from dialeval.models.tree import attend, grow, views
 from dialeval.question import Answer, Likelihood, Question
 
 TOKENS_PER_PASS = 2048
-"""Measured with SmolLM2-135M on two cores: from 1024 tokens on two thirds of the matmul peak are
-reached; at 4096 the intermediate results no longer stay in the allocator and are slower again."""
+"""Measured with SmolLM2-135M on two cores: 1024 to 4096 tokens reach about the same share of the
+matmul peak, over 60 %; below, dialogues with many follow-ups are torn apart and read again."""
 
 LOGITS_PER_SLICE = 1 << 23
 """Numbers that the head may write at once: 32 MB."""

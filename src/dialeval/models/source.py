@@ -24,7 +24,6 @@ LOADERS: Mapping[Role, str] = {
     "causal-lm": "dialeval.models.causal_lm:load",
     "seq2seq-lm": "dialeval.models.seq2seq_lm:load",
     "encoder": "dialeval.models.encoder:load",
-    "classifier": "dialeval.models.classifier:load",
     "word-vectors": "dialeval.models.word_vectors:load",
 }
 """Role -> `load(directory: Path, *, device: str) -> Model`, and for language models

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ROWS_PER_VIEW = 256
-"""Nodes that attend together: more would look at more keys in vain, fewer would keep cores idle."""
+"""Nodes that attend together. More would look at more keys in vain, fewer would mean many small
+products; from 64 to 512 the difference is small."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from dialeval.readers.load import PathLike, Samples, open_sources, read_options
 from dialeval.sample import Level, Rating
 
 REPORT_EVERY = 1000
+ALL_PROBLEMS = 1_000_000
+"""A check lists all problems; beyond this many, memory comes first."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class QualityCheck:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What a set of files holds. `problems` are the first 1000 errors and warnings each."""
+    """What a set of files holds. `problems` lists all errors and warnings."""
 
     files: tuple[str, ...]
     formats: Mapping[str, str]
@@ -57,7 +59,7 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        return not self.errors
+        return not self.problems
 
     @property
     def hidden(self) -> int:
@@ -82,7 +84,7 @@ def check(
     """
     options = read_options(columns or {}, ratings, scales or {})
     sources, unopened = open_sources(paths, format)
-    samples = Samples(sources, options, bad="skip")
+    samples = Samples(sources, options, bad="skip", keep=ALL_PROBLEMS)
     levels: Counter[Level] = Counter()
     systems: Counter[str] = Counter()
     parts: Counter[str] = Counter()

@@ -30,6 +30,9 @@ def convert(
 ) -> int:
     """Writes all samples and returns how many they were; `progress` hears how many so far."""
     path = Path(destination)
+    sources = getattr(samples, "formats", {})
+    if any(Path(source).resolve() == path.resolve() for source in sources):
+        raise UsageError(f"{path} is what is being read; choose another file to write")
     write = _writer(path)
     try:
         with atomic_path(path) as temporary:

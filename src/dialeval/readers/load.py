@@ -23,7 +23,14 @@ from dialeval.errors import InputError, Problem, UsageError, did_you_mean
 from dialeval.readers.detect import detect
 from dialeval.readers.id_set import IdSet
 from dialeval.readers.plain_record import ALIASES, NAMES
-from dialeval.readers.reader import Place, Problems, Reader, ReadOptions, UnreadableError
+from dialeval.readers.reader import (
+    KEPT_PROBLEMS,
+    Place,
+    Problems,
+    Reader,
+    ReadOptions,
+    UnreadableError,
+)
 from dialeval.readers.source import Source
 from dialeval.registry import READERS
 from dialeval.sample import Sample
@@ -132,12 +139,14 @@ class Samples:
         bad: Bad = "raise",
         limit: int | None = None,
         seed: int | None = None,
+        keep: int = KEPT_PROBLEMS,
     ) -> None:
         self._sources = tuple(sources)
         self._options = options
         self._bad = bad
         self._limit = limit
         self._seed = seed
+        self._keep = keep
         self._found = Problems()
         self._done = 0
 
@@ -186,7 +195,7 @@ class Samples:
         return iter(choose(self._read(), self._limit, random.Random(self._seed)))
 
     def _read(self) -> Iterator[Sample]:
-        self._found = problems = Problems()
+        self._found = problems = Problems(self._keep)
         self._done = 0
         seen = IdSet()
         for source, reader in self._sources:

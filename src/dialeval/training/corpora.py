@@ -3,13 +3,14 @@
     dailydialog/   train/, validation/, test/ with dialogues_*.txt; turns end in `__eou__`
     FILE           anything that `dialeval.load` reads: its dialogues, responses included
 
-A split is a whole number of dialogues: no dialogue is in two of them.
+A split is a whole number of dialogues, and each dialogue counts once.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from dialeval.errors import UsageError
@@ -17,6 +18,9 @@ from dialeval.errors import UsageError
 Dialogue = tuple[str, ...]
 
 SPLITS = ("train", "validation", "test")
+FEWEST = 10
+LONG = 40
+"""Letters of an exchange that two dialogues do not share by chance."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ def load_corpus(path: Path, format: str | None = None) -> Corpus:
     """Reads a corpus with its own splits, or splits a file of dialogues 90 : 5 : 5 by digest."""
     if (path / "train" / "dialogues_train.txt").is_file():
         splits = {name: _daily_dialog(path / name / f"dialogues_{name}.txt") for name in SPLITS}
+        held_out = (*splits["validation"], *splits["test"])
+        splits["train"] = without_overlap(splits["train"], held_out)
         return Corpus(path.name, **splits)
     if path.is_dir() and not any(path.iterdir()):
         raise UsageError(f"{path} is empty")
@@ -58,6 +64,23 @@ def _daily_dialog(path: Path) -> tuple[Dialogue, ...]:
     return tuple(dict.fromkeys(dialogue for dialogue in dialogues if len(dialogue) > 1))
 
 
+def without_overlap(
+    dialogues: tuple[Dialogue, ...], held_out: tuple[Dialogue, ...]
+) -> tuple[Dialogue, ...]:
+    """The dialogues that share no exchange (two turns in a row) with those that are held out.
+
+    DailyDialog repeats dialogues, whole and in part, across its splits; rated sets were cut from
+    its validation and test dialogues. Short exchanges, such as thanks, are everyone's.
+    """
+
+    def pairs(dialogue: Dialogue) -> set[tuple[str, str]]:
+        turns = ["".join(filter(str.isalnum, turn.lower())) for turn in dialogue]
+        return {(one, other) for one, other in pairwise(turns) if len(one + other) >= LONG}
+
+    seen = set().union(*map(pairs, held_out))
+    return tuple(dialogue for dialogue in dialogues if not pairs(dialogue) & seen)
+
+
 def _from_samples(path: Path, format: str | None) -> tuple[Dialogue, ...]:
     from dialeval.readers import load
 
@@ -71,11 +94,17 @@ def _from_samples(path: Path, format: str | None) -> tuple[Dialogue, ...]:
 
 
 def _split(name: str, dialogues: tuple[Dialogue, ...]) -> Corpus:
-    """By a digest of the first turns, so that adding dialogues moves none to another split."""
-    splits: dict[str, list[Dialogue]] = {split: [] for split in SPLITS}
-    for dialogue in dialogues:
-        bucket = hashlib.sha256("\x1f".join(dialogue[:2]).encode("utf-8", "replace")).digest()[0]
-        splits["test" if bucket < 13 else "validation" if bucket < 26 else "train"].append(dialogue)
-    if not splits["train"] or not splits["validation"]:
-        raise UsageError(f"{name}: {len(dialogues)} dialogues are too few to train and validate on")
-    return Corpus(name, **{split: tuple(found) for split, found in splits.items()})
+    """90 : 5 : 5, at least one in each, in the order of a digest: the same for the same data."""
+    if len(dialogues) < FEWEST:
+        raise UsageError(
+            f"{name}: {len(dialogues)} dialogues are too few; it takes {FEWEST} to train, validate"
+            " and test on"
+        )
+    ordered = sorted(dialogues, key=_digest)
+    held = max(1, len(ordered) // 20)
+    test, validation, train = ordered[:held], ordered[held : 2 * held], ordered[2 * held :]
+    return Corpus(name, tuple(train), tuple(validation), tuple(test))
+
+
+def _digest(dialogue: Dialogue) -> bytes:
+    return hashlib.sha256("\x1f".join(dialogue).encode("utf-8", "replace")).digest()

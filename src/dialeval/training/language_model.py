@@ -186,7 +186,7 @@ def save(model: Any, tokenizer: Any, base: str, options: LanguageModelOptions, o
     config = model.peft_config["default"]
     config.base_model_name_or_path = base
     config.save_pretrained(out)
-    tensors = get_peft_model_state_dict(model)
+    tensors = get_peft_model_state_dict(model, save_embedding_layers=False)
     halves = {name: tensor.half().contiguous() for name, tensor in tensors.items()}
     with atomic_path(out / "adapter_model.safetensors") as temporary:
         save_file(halves, temporary)

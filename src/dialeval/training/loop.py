@@ -21,8 +21,10 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from dialeval.errors import UsageError
+from dialeval.errors import JobError, UsageError
 from dialeval.storage import atomic_path
+
+CHECKPOINT = "checkpoint.safetensors"
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,16 @@ def train(
 ) -> State:
     """Trains to the end and leaves the parameters of the best epoch in the recipe.
 
-    `identity` is what must be equal for a checkpoint in `directory` to be continued.
+    `identity` is what must be equal for a checkpoint in `directory` to be continued. The checkpoint
+    stays until `forget_checkpoint`, which is due when the result is saved.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         return _Training(recipe, settings, directory, identity, report).run()
+
+
+def forget_checkpoint(directory: Path) -> None:
+    (directory / CHECKPOINT).unlink(missing_ok=True)
 
 
 class _Training:
@@ -118,7 +125,7 @@ class _Training:
             lr=settings.learning_rate,
             weight_decay=settings.weight_decay,
         )
-        self._checkpoint = directory / "checkpoint.safetensors"
+        self._checkpoint = directory / CHECKPOINT
         self._saved_at = time.monotonic()
 
     def run(self) -> State:
@@ -134,12 +141,13 @@ class _Training:
             for batch in self.recipe.batches(epoch)[within:]:
                 self._step(batch, steps)
                 self.report(self.state, steps)
-                if time.monotonic() - self._saved_at > self.settings.checkpoint_seconds:
+                # At the end of an epoch its validation comes first: a checkpoint holds both.
+                due = time.monotonic() - self._saved_at > self.settings.checkpoint_seconds
+                if due and self.state.step % per_epoch:
                     self._save()
             self._validate(epoch)
             self._save()
         self._restore_best()
-        self._checkpoint.unlink(missing_ok=True)
         return self.state
 
     def _step(self, batch: Any, steps: int) -> None:
@@ -148,6 +156,11 @@ class _Training:
                 self.state.step, steps, self.settings.warmup
             )
         loss = self.recipe.loss(batch)
+        if not bool(torch.isfinite(loss)):
+            raise JobError(
+                f"the loss is {float(loss.detach())} at step {self.state.step + 1}: the learning"
+                " rate is too high, or the data hold something odd"
+            )
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip)
         self.optimizer.step()

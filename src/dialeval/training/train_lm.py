@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dialeval.errors import UsageError
+from filelock import FileLock, Timeout
+
+from dialeval.errors import JobError, UsageError
+from dialeval.models.source import offline
 from dialeval.training.card import Card
 from dialeval.training.corpora import Corpus, load_corpus
 from dialeval.training.language_model import (
@@ -19,7 +23,7 @@ from dialeval.training.language_model import (
     round_adapters,
     save,
 )
-from dialeval.training.loop import Report, Settings, train
+from dialeval.training.loop import Report, Settings, forget_checkpoint, train
 
 
 def train_language_model(
@@ -45,17 +49,35 @@ def train_language_model(
         raise UsageError(f"{out} already holds a trained model. Choose another -o.")
     corpus = load_corpus(data, format)
     say(f"{corpus.name}: {len(corpus.train):,} dialogues to train on")
-    model, tokenizer = _load_base(base)
+    with _exclusive(out), offline():
+        return _train(
+            corpus, out, base, settings, options, licence, command, evaluate_on, say, report
+        )
+
+
+def _train(
+    corpus: Corpus,
+    out: Path,
+    base: str,
+    settings: Settings,
+    options: LanguageModelOptions,
+    licence: str,
+    command: str,
+    evaluate_on: int,
+    say: Callable[[str], None],
+    report: Report,
+) -> Card:
+    model, tokenizer = _load_base(base, options.block)
     model = add_adapters(model, options, settings.seed)
     recipe = LanguageModelRecipe(
         model, tokenizer, corpus.train, corpus.validation[:evaluate_on], options, settings.seed
     )
-    out.mkdir(parents=True, exist_ok=True)
     test = encode_dialogues(tokenizer, corpus.test[:evaluate_on], options.block)
     identity = {"base": base, "data": corpus.digest(), "options": asdict(options)}
     state = train(recipe, settings, out, identity, report)
     if options.rank:
         round_adapters(model)
+    save(model, tokenizer, base, options, out)
     say("measuring the test perplexity after and before training")
     after = math.exp(recipe.mean_nll(test))
     before = math.exp(_mean_nll_of_base(recipe, base, test, options))
@@ -75,9 +97,30 @@ def train_language_model(
         },
         curve=state.curve,
     )
-    save(model, tokenizer, base, options, out)
     card.write(out)
+    forget_checkpoint(out)
     return card
+
+
+@contextmanager
+def _exclusive(out: Path) -> Iterator[None]:
+    """One training at a time in a directory."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"{out} cannot be a directory: {error.strerror}. Choose another -o."
+        ) from error
+    lock = FileLock(out / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise JobError(f"another process is training into {out}") from None
+    try:
+        yield
+    finally:
+        lock.release()
+        (out / ".lock").unlink(missing_ok=True)
 
 
 def _about(corpus: Corpus, tokens: int, steps: int, per_epoch: int) -> dict[str, Any]:
@@ -96,24 +139,32 @@ def _mean_nll_of_base(
     if options.rank:
         with recipe.model.disable_adapter():
             return recipe.mean_nll(test)
-    trained, recipe.model = recipe.model, _load_base(base)[0]
+    trained, recipe.model = recipe.model, _load_base(base, options.block)[0]
     found = recipe.mean_nll(test)
     recipe.model = trained
     return found
 
 
-def _load_base(name: str) -> tuple[Any, Any]:
+def _load_base(name: str, block: int) -> tuple[Any, Any]:
     """The base model in fp32 with its tokenizer, from the model cache or a directory."""
     from transformers import AutoModelForCausalLM
 
-    from dialeval.models.loading import load_tokenizer, silence
+    from dialeval.models.loading import load_tokenizer, silence, window_of
     from dialeval.models.locate import locate
     from dialeval.models.weights import check_directory
 
-    directory = locate(name).directory
-    check_directory(directory)
+    found = locate(name)
+    if found.role != "causal-lm" or found.base or found.gguf:
+        raise UsageError(
+            f"model {name!r} cannot be trained on: `train lm` takes a causal language model that is"
+            " no adapter and no GGUF file. See: dialeval models"
+        )
+    check_directory(found.directory)
     with silence():
         model = AutoModelForCausalLM.from_pretrained(
-            directory, dtype="float32", local_files_only=True
+            found.directory, dtype="float32", local_files_only=True
         )
-        return model, load_tokenizer(directory)
+        tokenizer = load_tokenizer(found.directory)
+    if block > (window := window_of(model, tokenizer)):
+        raise UsageError(f"--block {block} is more than the {window} tokens that {name!r} can read")
+    return model, tokenizer

@@ -1,0 +1,77 @@
+"""Does a language-model metric need more memory for more dialogues? It must not.
+
+    python benchmarks/bounded_memory.py [--dialogues 10000]
+
+Scores 1/100 of the dialogues and then all of them, each in a process of its own, with `full` and
+`coherence` on a tiny random Llama (the vocabulary of SmolLM2, one layer): what is measured is what
+the engine holds, not what the weights weigh. Needs the model smollm2-135m, for its tokenizer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WORDS = ["the", "cat", "you", "I", "like", "tea", "music", "rain", "work", "why", "yes", "more"]
+
+
+def save_tiny_model(directory: Path) -> None:
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    from dialeval.models.locate import locate
+
+    tokenizer = AutoTokenizer.from_pretrained(locate("smollm2-135m").directory)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=2048,
+    )
+    LlamaForCausalLM(config).save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+
+
+def write_dialogues(path: Path, count: int) -> None:
+    generator = random.Random(0)
+    with path.open("w", encoding="utf-8") as file:
+        for i in range(count):
+            turns = [" ".join(generator.choices(WORDS, k=12)) for _ in range(8)]
+            file.write(json.dumps({"id": str(i), "context": turns[:-1], "response": turns[-1]}))
+            file.write("\n")
+
+
+def peak_megabytes(model: Path, folder: Path, count: int) -> float:
+    dialogues = folder / f"{count}.jsonl"
+    write_dialogues(dialogues, count)
+    command = [sys.executable, "-m", "dialeval", "score", str(dialogues), "-q"]
+    command += ["-m", f"full:model={model}", "-m", f"coherence:model={model}"]
+    command += ["-o", str(folder / f"run{count}")]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--dialogues", type=int, default=10_000)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_tiny_model(folder / "model")
+        # The small one first: the peak of all children can only rise.
+        for count in (arguments.dialogues // 100, arguments.dialogues):
+            print(
+                f"{count:>8,} dialogues  {peak_megabytes(folder / 'model', folder, count):,.0f} MB"
+            )
+
+
+if __name__ == "__main__":
+    main()

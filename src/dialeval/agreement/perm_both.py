@@ -1,0 +1,175 @@
+"""PERM-BOTH: a permutation test of one metric over another (Deutsch, Dror and Roth 2021, TACL 9).
+
+If two metrics are equally good, it is chance which of them gave which of the two scores of an item.
+Scores are brought to one scale first (mean 0, variance 1, Algorithm 2); then in each round every
+item swaps its two scores with probability 1/2, and
+
+    delta = r(first, human) - r(second, human)
+
+is computed anew. Swapping single scores, not whole systems or inputs, lets both the systems and the
+items vary, as the paper recommends. r is taken at one of three levels:
+
+turn      over all items
+system    of the means per group (label items with their system)
+group     within each group, mean over groups (label items with what was answered, or the system)
+
+A group of fewer than three items, or whose human ratings are all the same, orders nothing and is
+left out. Where a swap makes the scores of a group all the same, its r counts as 0 in that round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.agreement.coefficient import pearson_of, spearman_of
+from dialeval.agreement.ranks import Floats, dense
+from dialeval.agreement.resampling import Alternative, Resampling, p_value, resample
+from dialeval.agreement.williams import CoefficientName, MetricTest
+
+CorrelationLevel = Literal["turn", "system", "group"]
+Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+
+
+def perm_both(
+    first: Floats,
+    second: Floats,
+    human: Floats,
+    resampling: Resampling,
+    *,
+    coefficient: CoefficientName = "pearson",
+    alternative: Alternative = "two-sided",
+    level: CorrelationLevel = "turn",
+    groups: Sequence[str] = (),
+) -> MetricTest:
+    """Of two metrics on the items that have both scores and a rating (NaN is missing)."""
+    if level != "turn" and len(groups) != len(human):
+        raise ValueError(f"level {level!r} needs a group for each of the {len(human)} items")
+    labels = np.unique(groups, return_inverse=True)[1] if level != "turn" else np.zeros(len(human))
+    used = ~(np.isnan(first) | np.isnan(second) | np.isnan(human))
+    if level == "group":
+        used[used] = _orders_something(labels[used], human[used])
+    order = np.flatnonzero(used)[np.argsort(labels[used], kind="stable")]
+    first, second, human = first[order], second[order], human[order]
+    groups_of = _Groups.of(labels[order])
+    n, missing = len(order), len(used) - len(order)
+
+    correlate = pearson_of if coefficient == "pearson" else spearman_of
+    between = correlate(first, second)
+    points = len(groups_of.starts) if level == "system" else n
+    reason = f"fewer than 3 {'systems' if level == 'system' else 'items'}" if points < 3 else ""
+    if not reason and any(side.min() == side.max() for side in (first, second, human)):
+        reason = "constant"
+    if reason:
+        return MetricTest(
+            "perm-both",
+            coefficient,
+            alternative,
+            first=None,
+            second=None,
+            between=between.value,
+            difference=None,
+            p=None,
+            n=n,
+            n_missing=missing,
+            reason=reason,
+        )
+    first, second = ((side - side.mean()) / side.std() for side in (first, second))
+    whole = _Groups(np.zeros(1, dtype=np.int64), np.array([points]))
+
+    def agreement(rows: Floats) -> Floats:
+        if level == "system":
+            rows = groups_of.sums(rows) / groups_of.sizes
+        inside = groups_of if level == "group" else whole
+        return _mean_correlation(rows, target, inside, ranked=coefficient == "spearman")
+
+    target = human[None]
+    if level == "system":
+        target = groups_of.sums(target) / groups_of.sizes
+
+    def delta(uniform: Floats) -> Floats:
+        swap = uniform < 0.5
+        kept = agreement(np.where(swap, second, first))
+        return kept - agreement(np.where(swap, first, second))
+
+    r1, r2 = (float(agreement(side[None])[0]) for side in (first, second))
+    p = p_value(resample(delta, n, resampling), r1 - r2, 1.0, alternative)
+    return MetricTest(
+        "perm-both",
+        coefficient,
+        alternative,
+        first=r1,
+        second=r2,
+        between=between.value,
+        difference=r1 - r2,
+        p=p,
+        n=n,
+        n_missing=missing,
+        rounds=resampling.rounds,
+    )
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Items sorted by group: where each begins, and how many it has."""
+
+    starts: Places
+    sizes: Places
+
+    @classmethod
+    def of(cls, labels: npt.NDArray[np.generic]) -> _Groups:
+        starts = np.flatnonzero(np.concatenate([[True], labels[1:] != labels[:-1]])[: len(labels)])
+        return cls(starts, np.diff(np.append(starts, len(labels))))
+
+    def sums(self, rows: Floats) -> Floats:
+        return np.add.reduceat(rows, self.starts, axis=1)
+
+    def spread(self, values: Floats) -> Floats:
+        return np.repeat(values, self.sizes, axis=1)
+
+
+def _mean_correlation(rows: Floats, target: Floats, groups: _Groups, ranked: bool) -> Floats:
+    """Per row, the mean over groups of its correlation with the target."""
+    if ranked:
+        rows, target = _ranks(rows, groups), _ranks(target, groups)
+    centred = [side - groups.spread(groups.sums(side) / groups.sizes) for side in (rows, target)]
+    norms = [np.sqrt(groups.sums(side**2)) for side in centred]
+    below = norms[0] * norms[1]
+    # Dust of rounding is not a spread: scores are of size 1 here, and ranks are larger.
+    defined = norms[0] > 1e-12 * np.sqrt(groups.sizes)
+    above = groups.sums(centred[0] * centred[1])
+    means: Floats = np.divide(above, below, out=np.zeros_like(below), where=defined).mean(axis=1)
+    return means
+
+
+def _ranks(rows: Floats, groups: _Groups) -> Floats:
+    """Ranks within each row and group, up to a constant per group, which no correlation sees."""
+    height, width = rows.shape
+    if len(groups.sizes) > 1:
+        places = np.repeat(np.arange(len(groups.sizes)), groups.sizes)
+        rows = (dense(rows.ravel()).reshape(height, width) + places * rows.size).astype(np.float64)
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    fresh = np.ones((height, width), dtype=bool)
+    fresh[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    # Runs of equal values in all rows at once; none crosses from one row into the next.
+    starts = np.flatnonzero(fresh)
+    ends = np.append(starts[1:], rows.size)
+    shared = np.repeat((starts + ends + 1) / 2, ends - starts).reshape(height, width)
+    ranks = np.empty((height, width))
+    np.put_along_axis(ranks, order, shared - np.arange(height)[:, None] * width, axis=1)
+    return ranks
+
+
+def _orders_something(labels: npt.NDArray[np.generic], human: Floats) -> Mask:
+    """Of each item: has its group three items or more, and not all with the same rating?"""
+    keep = np.zeros(len(labels), dtype=bool)
+    for label in np.unique(labels):
+        inside = labels == label
+        keep[inside] = inside.sum() >= 3 and np.ptp(human[inside]) > 0
+    return keep

@@ -1,0 +1,70 @@
+"""What a metric is held against, where several people rated an item.
+
+    mean rating   the mean of those who rated it                        (HolisticEval, FED, USR)
+    one rater     one column
+    maximum       correlate with each rater; take the largest value and, apart from it, the
+                  smallest p                                            (PONE's released code)
+
+The maximum rises with the number of raters also for a metric that knows nothing, and its p is not
+corrected for having looked several times. It is here to compare with PONE's tables.
+
+Ratings are items x raters, NaN where a rater did not rate an item.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dialeval.agreement.bootstrap import Bootstrap
+from dialeval.agreement.correlation import Coefficient, Correlation, Numbers, spearman
+from dialeval.agreement.ranks import Floats
+
+
+@dataclass(frozen=True)
+class MaximumOverRaters:
+    """`value` is None where no rater gives a defined correlation, and `reason` says why."""
+
+    value: float | None
+    p: float | None
+    rater: int | None
+    """Column of the rater with the largest value. The smallest p may be another's."""
+    raters: tuple[Correlation, ...]
+    n_undefined: int
+    reason: str = ""
+
+
+def mean_rating(ratings: Floats) -> Floats:
+    """Of each item over the raters who rated it, NaN where nobody did."""
+    given = ~np.isnan(ratings)
+    raters = given.sum(axis=1)
+    total = np.where(given, ratings, 0.0).sum(axis=1)
+    return np.where(raters > 0, total / np.maximum(raters, 1), np.nan)
+
+
+def one_rater(ratings: Floats, rater: int) -> Floats:
+    """The ratings of one person, by column."""
+    column: Floats = ratings[:, rater]
+    return column
+
+
+def maximum_over_raters(
+    scores: Numbers,
+    ratings: Floats,
+    coefficient: Coefficient = spearman,
+    bootstrap: Bootstrap | None = None,
+) -> MaximumOverRaters:
+    """PONE's rule. A rater with whom the correlation is not defined is left out and counted."""
+    raters = tuple(
+        coefficient(scores, one_rater(ratings, rater), bootstrap)
+        for rater in range(ratings.shape[1])
+    )
+    values = {i: found.value for i, found in enumerate(raters) if found.value is not None}
+    p_values = [found.p for found in raters if found.p is not None]
+    if not values:
+        reasons = sorted({found.reason for found in raters})
+        why = f"undefined with each rater: {', '.join(reasons)}" if raters else "no raters"
+        return MaximumOverRaters(None, None, None, raters, len(raters), why)
+    best = max(values, key=values.__getitem__)
+    return MaximumOverRaters(values[best], min(p_values), best, raters, len(raters) - len(values))
