@@ -212,3 +212,23 @@ def test_memory_does_not_grow_with_the_file(
 
     ids = 50_000 * 8 * 4  # the hashes of the ids, in a table at most half full, while it doubles
     assert peak(50_000) < 1.5 * peak(5_000) + ids
+
+
+def test_a_scale_or_rating_that_nothing_goes_by_is_reported(tmp_path):
+    path = tmp_path / "rated.jsonl"
+    path.write_text('{"context": ["a"], "response": "b", "overall": 4}\n')
+    samples = load(path, ratings=["overall", "nosuch"], scales={"overal": (1, 5)})
+    assert len(list(samples)) == 1
+    texts = [str(problem) for problem in samples.problems]
+    assert texts == [
+        f"{path}: scale: there is no rating of 'overal'",
+        f"{path}: rating: there is no rating 'nosuch'",
+    ]
+
+
+def test_fields_that_nobody_reads_are_named_once(tmp_path):
+    path = tmp_path / "typo.jsonl"
+    path.write_text('{"context": ["a"], "response": "b", "refrences": ["c"]}\n' * 3)
+    samples = load(path)
+    assert len(list(samples)) == 3
+    assert [str(problem) for problem in samples.problems] == [f"{path}: not used: refrences"]

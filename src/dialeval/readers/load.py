@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal
@@ -194,10 +194,21 @@ class Samples:
             return islice(self._read(), self._limit)
         return iter(choose(self._read(), self._limit, random.Random(self._seed)))
 
+    def _check_named_qualities(self, rated: Set[str], place: Place) -> None:
+        """A scale or a rating column that nothing in the files goes by is a slip of the pen."""
+        if self._done < len(self._sources):
+            return
+        place.line = 0
+        for name in _never_rated(self._options.scales, rated):
+            place.warning("scale", f"there is no rating of {name!r}")
+        for name in _never_rated(self._options.ratings, rated):
+            place.warning("rating", f"there is no rating {name!r}")
+
     def _read(self) -> Iterator[Sample]:
         self._found = problems = Problems(self._keep)
         self._done = 0
         seen = IdSet()
+        rated: set[str] = set()
         for source, reader in self._sources:
             place = Place(problems, source.name)
             try:
@@ -206,14 +217,20 @@ class Samples:
                         place.error("id", f"{sample.id[:80]!r} occurs twice")
                         problems.skipped += 1
                     elif not problems.errors or self._bad == "skip":
+                        rated.update(sample.ratings)
                         yield sample
             except UnreadableError as error:
                 place.path, place.line = error.path or place.path, error.line
                 place.error(error.field, error.problem)
             self._done += 1
+            self._check_named_qualities(rated, place)
         if problems.errors and self._bad == "raise":
             errors = [problem for problem in problems.kept if problem.severity == "error"]
             raise InputError(errors, problems.errors - len(errors))
+
+
+def _never_rated(names: Iterable[str], rated: Set[str]) -> list[str]:
+    return [name for name in names if not {name, name.removeprefix("rating_")} & rated]
 
 
 def choose(samples: Iterable[Sample], count: int, generator: random.Random) -> list[Sample]:

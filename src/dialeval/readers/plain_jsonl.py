@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from dialeval.readers import fields
 from dialeval.readers.json_stream import first_keys, json_records
-from dialeval.readers.plain_record import maker
+from dialeval.readers.plain_record import ALIASES, NAMES, maker
 from dialeval.readers.reader import Place, Reader, ReadOptions
 from dialeval.readers.source import Source
 from dialeval.sample import Ratings, Sample
@@ -27,6 +27,8 @@ def recognises(source: Source) -> bool:
 def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
     make = maker(source.label, options)
     problems = place.problems
+    known = {*NAMES, *ALIASES, *options.columns.values(), *options.ratings}
+    unknown: dict[str, None] = {}
     number = 0
     for line, record in json_records(source, place):
         number += 1
@@ -34,12 +36,17 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
         errors = problems.errors
         if type(record) is dict:
             sample = make(record, number, place, NO_RATINGS)
+            if not record.keys() <= known:
+                unknown.update(dict.fromkeys(key for key in record if key not in known))
             if problems.errors == errors:
                 yield sample
                 continue
         else:
             fields.record(record, place)
         problems.skipped += 1
+    if unknown:
+        place.line = 0
+        place.warning("", f"not used: {', '.join(sorted(unknown)[:20])}")
 
 
 READER = Reader("jsonl", "JSON Lines with context, response, references, ratings", recognises, read)
