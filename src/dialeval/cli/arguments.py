@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dialeval.errors import UsageError
+
+if TYPE_CHECKING:
+    from dialeval.readers import Samples
 
 Files = Annotated[
     list[str],
@@ -59,6 +62,31 @@ SkipBad = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")]
+
+
+def load_samples(
+    files: list[str],
+    format: str | None,
+    columns: list[str] | None,
+    ratings: list[str] | None,
+    scales: list[str] | None,
+    limit: int | None,
+    seed: int | None,
+    skip_bad: bool,
+) -> Samples:
+    """What these arguments ask for."""
+    from dialeval.readers import load
+
+    return load(
+        *files,
+        format=format,
+        columns=parse_pairs(columns, "--map"),
+        ratings=tuple(ratings or ()),
+        scales=parse_scales(scales),
+        bad="skip" if skip_bad else "raise",
+        limit=limit,
+        seed=seed,
+    )
 
 
 def parse_pairs(given: list[str] | None, option: str) -> dict[str, str]:

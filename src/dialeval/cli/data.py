@@ -19,6 +19,7 @@ from dialeval.cli.arguments import (
     Scales,
     Seed,
     SkipBad,
+    load_samples,
     parse_pairs,
     parse_scales,
 )
@@ -84,19 +85,9 @@ def convert(
 ) -> None:
     """Write dialogues in our own form, as JSONL or Parquet."""
     from dialeval.readers import convert as write
-    from dialeval.readers import load
     from dialeval.terminal import progress_bar, say
 
-    samples = load(
-        *files,
-        format=format,
-        columns=parse_pairs(map, "--map"),
-        ratings=tuple(rating or ()),
-        scales=parse_scales(scale),
-        bad="skip" if skip_bad else "raise",
-        limit=limit,
-        seed=seed,
-    )
+    samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad)
     with progress_bar("converting", quiet=quiet or as_json) as update:
         written = write(samples, out, progress=lambda done: update(done, samples.fraction()))
     if as_json:

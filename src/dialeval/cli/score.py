@@ -20,8 +20,7 @@ from dialeval.cli.arguments import (
     Seed,
     SkipBad,
     Verbose,
-    parse_pairs,
-    parse_scales,
+    load_samples,
 )
 
 
@@ -82,16 +81,7 @@ def score(
     from dialeval.registry import DEFAULT_METRICS
     from dialeval.terminal import progress_bar, say, share_done
 
-    samples = dialeval.load(
-        *files,
-        format=format,
-        columns=parse_pairs(map, "--map"),
-        ratings=tuple(rating or ()),
-        scales=parse_scales(scale),
-        bad="skip" if skip_bad else "raise",
-        limit=limit,
-        seed=seed,
-    )
+    samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad)
     calibrations = dialeval.open_run(calibration).calibrations if calibration else None
     with progress_bar("scoring", quiet=quiet or as_json) as update:
         run = dialeval.score(
