@@ -26,7 +26,7 @@ help: ## list the targets
 demo: .venv/.installed ## install, fetch the models, score the bundled example, show the result
 	@$(BIN)/dialeval models get --preset default --quiet
 	@$(BIN)/dialeval score examples/three-bots.jsonl -m length -m distinct -m bleu -m bertscore \
-	  -m coherence -m fluency -m pmi -m follow-up-contrast -o runs/demo
+	  -m coherence -m fluency -m pmi -m follow-up-contrast -o runs/demo --overwrite
 	@echo
 	@echo "The scores are in runs/demo. Next: source .venv/bin/activate && dialeval --help"
 
