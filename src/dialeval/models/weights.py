@@ -48,7 +48,7 @@ def weight_files(directory: Path) -> list[Path]:
 
 def side_files(directory: Path) -> list[Path]:
     """The small files that decide how the weights are used: configuration, vocabulary, template."""
-    unrelated = {"dialeval-model.json", "trainer_state.json"}
+    unrelated = {"card.json", "dialeval-model.json", "trainer_state.json"}
     patterns = ("*.json", "*.txt", "*.model", "*.jinja", "*.parquet", "1_Pooling/config.json")
     found = {path for pattern in patterns for path in directory.glob(pattern) if path.is_file()}
     return sorted(path for path in found if path.name not in unrelated)
