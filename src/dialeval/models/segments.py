@@ -23,8 +23,8 @@ from dialeval.models.start_token import start_token
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a character: Python can hold one, a tokenizer cannot. One for one, so spans stay right."""
 
-REMEMBERED = 1 << 16
-"""Pieces kept with their ids: a context comes back in every question about it."""
+REMEMBERED = 1 << 12
+"""Pieces kept with their ids, a few kB each: a context comes back in every question about it."""
 
 
 @dataclass(frozen=True, slots=True)
