@@ -6,6 +6,9 @@
 
 FULL looks at complaints alone, and a small language model finds every follow-up likelier after a
 short or an odd dialogue. The difference between praise and complaint cancels what they share.
+
+It does well on FED, which had a part in the choice of the follow-ups, and poorly on sets that had
+none: see docs/likelihood.md before trusting it.
 """
 
 from __future__ import annotations
