@@ -38,6 +38,7 @@ from dialeval.agreement.intraclass import icc_mean, icc_single
 from dialeval.agreement.kappa import fleiss_kappa, mean_cohen_kappa
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.student import correlation_two_sided_p
+from dialeval.agreement.targets import mean_rating
 
 WEAK = 0.2
 """Below this a rater's agreement with the others is called very weak (Evans 1996)."""
@@ -147,20 +148,6 @@ def human_variance(ratings: Floats) -> Agreement:
     if n == 0:
         return Agreement(None, 0, missing, "no item with 2 ratings")
     return Agreement(float(np.nanvar(ratings[used], axis=1).mean()), n, missing)
-
-
-def mean_rating(ratings: Floats) -> Floats:
-    """Mean over the raters who answered, per item; NaN where nobody did.
-
-    Items rated 1, 4 and 2, 3 are tied, and rounding must not set them apart: sums are taken in
-    ascending order and cut to 12 digits of the largest rating.
-    """
-    given = (~np.isnan(ratings)).sum(axis=1)
-    sums = np.nansum(np.sort(ratings, axis=1), axis=1)
-    means: Floats = np.divide(sums, given, out=np.full(len(sums), np.nan), where=given > 0)
-    if not (given.any() and (size := float(np.nanmax(np.abs(ratings))))):
-        return means
-    return np.round(means, 12 - int(np.ceil(np.log10(size))))
 
 
 def _mean_and_max(pearson: list[Agreement], spearman: list[Agreement]) -> MeanAndMax:

@@ -36,11 +36,17 @@ class MaximumOverRaters:
 
 
 def mean_rating(ratings: Floats) -> Floats:
-    """Of each item over the raters who rated it, NaN where nobody did."""
-    given = ~np.isnan(ratings)
-    raters = given.sum(axis=1)
-    total = np.where(given, ratings, 0.0).sum(axis=1)
-    return np.where(raters > 0, total / np.maximum(raters, 1), np.nan)
+    """Mean over the raters who answered, per item; NaN where nobody did.
+
+    Items rated 1, 4 and 2, 3 are tied, and rounding must not set them apart: sums are taken in
+    ascending order and cut to 12 digits of the largest rating.
+    """
+    given = (~np.isnan(ratings)).sum(axis=1)
+    sums = np.nansum(np.sort(ratings, axis=1), axis=1)
+    means: Floats = np.divide(sums, given, out=np.full(len(sums), np.nan), where=given > 0)
+    if not (given.any() and (size := float(np.nanmax(np.abs(ratings))))):
+        return means
+    return np.round(means, 12 - int(np.ceil(np.log10(size))))
 
 
 def one_rater(ratings: Floats, rater: int) -> Floats:
