@@ -1,0 +1,26 @@
+"""Pictures for reports and papers: SVG to look at in a browser, PNG to paste into a document.
+
+A chart function turns numbers into a `Drawing`, a list of simple shapes; a drawing renders to
+either format. The same numbers give the same bytes. Nothing is needed but Pillow, for PNG only.
+"""
+
+from __future__ import annotations
+
+from dialeval.pictures.bars import Bar, bar_chart
+from dialeval.pictures.drawing import Drawing
+from dialeval.pictures.lines import line_chart
+from dialeval.pictures.matrix import matrix_plot
+from dialeval.pictures.multiples import small_multiples
+from dialeval.pictures.saving import save
+from dialeval.pictures.scatter import scatter_plot
+
+__all__ = [
+    "Bar",
+    "Drawing",
+    "bar_chart",
+    "line_chart",
+    "matrix_plot",
+    "save",
+    "scatter_plot",
+    "small_multiples",
+]

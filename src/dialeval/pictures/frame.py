@@ -1,0 +1,167 @@
+"""What all charts share: title, legend and note around the plot, axes, and the empty picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dialeval.pictures.drawing import Circle, Drawing, Line, Polyline, Rect, Shape, Text
+from dialeval.pictures.palette import OTHERS
+from dialeval.pictures.scale import Range, Scale, fitting_ticks
+from dialeval.pictures.words import shorten, text_width, tip_text, wrap
+
+WIDTH = 520.0
+PAD = 16.0
+TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 14.0, 12.0, 11.0
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of the legend: a dot, or a piece of line where `line` is set."""
+
+    label: str
+    role: str
+    line: bool = False
+    dash: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Shapes and the y at which the next block may begin."""
+
+    shapes: tuple[Shape, ...]
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Where a chart with two axes puts its points, and everything around them."""
+
+    x: Scale
+    y: Scale
+    shapes: tuple[Shape, ...]
+    height: float
+
+
+def group_keys(colours: dict[str, str]) -> list[Key]:
+    """The legend of coloured groups; those that share the grey are counted."""
+    named = [Key(group, role) for group, role in colours.items() if role != OTHERS]
+    others = len(colours) - len(named)
+    if not others and len(named) < 2 and not any(key.label for key in named):
+        return []
+    return [*named, Key(f"{others} others", OTHERS)] if others else named
+
+
+def heading(title: str, keys: Sequence[Key], width: float) -> Block:
+    """The title, at most two lines, and under it the legend in as many rows as it needs."""
+    shapes: list[Shape] = []
+    y = PAD
+    lines = wrap(title, width - 2 * PAD, TITLE_SIZE, 2, bold=True)
+    tip = tip_text(title) if lines and lines[-1].endswith("…") else ""
+    for line in lines:
+        y += TITLE_SIZE
+        shapes.append(Text(PAD, y, line, TITLE_SIZE, bold=True, tip=tip))
+        y += 5
+    x = PAD
+    y += 14 if keys else 0
+    for key in keys:
+        swatch = 20.0 if key.line else 9.0
+        label = shorten(key.label, min(180.0, width - 2 * PAD - 40), SMALL_SIZE)
+        room = swatch + 5 + text_width(label, SMALL_SIZE)
+        if x > PAD and x + room > width - PAD:
+            x, y = PAD, y + 17
+        if key.line:
+            ends = ((x, y - 4), (x + swatch, y - 4))
+            shapes.append(Polyline(ends, key.role, 2, dash=key.dash))
+        else:
+            shapes.append(Circle(x + 4.5, y - 4, 4.5, key.role))
+        tip = tip_text(key.label) if label != key.label else ""
+        shapes.append(Text(x + swatch + 5, y, label, SMALL_SIZE, "muted", tip=tip))
+        x += room + 14
+    return Block(tuple(shapes), y + (8 if keys or title else 0))
+
+
+def footnote(note: str, width: float, top: float) -> Block:
+    shapes = []
+    y = top
+    for line in wrap(note, width - 2 * PAD, SMALL_SIZE, 6):
+        y += 15
+        shapes.append(Text(PAD, y, line, SMALL_SIZE, "muted"))
+    return Block(tuple(shapes), y + PAD)
+
+
+def x_axis(scale: Scale, top: float, bottom: float, label: str) -> Block:
+    """Grid lines from `top` to `bottom`, tick labels and the axis label beneath."""
+    shapes: list[Shape] = []
+    y = bottom + 16
+    for tick, text in fitting_ticks(scale, _small_width, gap=10, about=8):
+        x = scale(tick)
+        shapes.append(Line(x, top, x, bottom, "grid"))
+        shapes.append(Text(x, y, text, SMALL_SIZE, "muted", "middle"))
+    if label:
+        y += 19
+        middle, room = (scale.start + scale.end) / 2, scale.end - scale.start
+        shown = shorten(label, room, TEXT_SIZE)
+        shapes.append(Text(middle, y, shown, TEXT_SIZE, anchor="middle", tip=_tip(label, shown)))
+    return Block(tuple(shapes), y + 6)
+
+
+def plane(
+    x_range: Range,
+    y_range: Range,
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    note: str,
+    keys: Sequence[Key],
+    plot_height: float = 280.0,
+    log_x: bool = False,
+) -> Plane:
+    """Two axes with grid, labels, title, legend and note, as wide as every chart."""
+    head = heading(title, keys, WIDTH)
+    top = head.bottom + 4
+    bottom = top + plot_height
+    y = Scale(*y_range, bottom, top)
+    y_ticks = fitting_ticks(y, lambda _: SMALL_SIZE, gap=14, about=7)
+    left = PAD + max((_small_width(text) for _, text in y_ticks), default=0) + 8
+    left += 22 if y_label else 0
+    shapes: list[Shape] = list(head.shapes)
+    for tick, text in y_ticks:
+        shapes.append(Line(left, y(tick), WIDTH - PAD, y(tick), "grid"))
+        shapes.append(Text(left - 7, y(tick) + 4, text, SMALL_SIZE, "muted", "end"))
+    if y_label:
+        shown = shorten(y_label, plot_height, TEXT_SIZE)
+        middle = (top + bottom) / 2
+        tip = _tip(y_label, shown)
+        shapes.append(Text(PAD + 10, middle, shown, TEXT_SIZE, anchor="middle", angle=-90, tip=tip))
+    x = Scale(*x_range, left, WIDTH - PAD, log_x)
+    below = x_axis(x, top, bottom, x_label)
+    shapes += below.shapes
+    shapes.append(Line(left, bottom, WIDTH - PAD, bottom, "axis"))
+    shapes.append(Line(left, top, left, bottom, "axis"))
+    foot = footnote(note, WIDTH, below.bottom)
+    return Plane(x, y, (*shapes, *foot.shapes), foot.bottom)
+
+
+def nothing(title: str, note: str = "") -> Drawing:
+    """The picture of no data: it says so."""
+    head = heading(title, (), WIDTH)
+    area = Rect(PAD, head.bottom + 4, WIDTH - 2 * PAD, 120, "grid", 0.5)
+    words = Text(WIDTH / 2, head.bottom + 69, "no data", TITLE_SIZE, "muted", "middle")
+    foot = footnote(note, WIDTH, head.bottom + 124)
+    return Drawing(WIDTH, foot.bottom, (*head.shapes, area, words, *foot.shapes), title, "no data")
+
+
+def sentences(*parts: str) -> str:
+    return " ".join(
+        part if part.endswith((".", "!", "?")) else f"{part}." for part in parts if part
+    )
+
+
+def _small_width(text: str) -> float:
+    return text_width(text, SMALL_SIZE)
+
+
+def _tip(full: str, shown: str) -> str:
+    return tip_text(full) if full != shown else ""
