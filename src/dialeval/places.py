@@ -19,3 +19,14 @@ def models_directory() -> Path:
     if own := os.environ.get("DIALEVAL_MODELS"):
         return Path(own).expanduser()
     return cache_directory() / "models"
+
+
+def data_directory() -> Path:
+    """`$DIALEVAL_DATA`, else `dialeval/datasets/` in the user's data directory.
+
+    Not the cache: a data set that was put here by hand must survive whoever empties caches.
+    """
+    if own := os.environ.get("DIALEVAL_DATA"):
+        return Path(own).expanduser()
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "dialeval" / "datasets"

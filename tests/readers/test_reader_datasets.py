@@ -25,6 +25,7 @@ from dialeval.readers import check, load
         ("grade-dailydialog", "grade", 300, 0),
         ("holistic/context_data_release.csv", "holistic", 200, 0),
         ("holistic/fluency_data_release.csv", "holistic", 200, 0),
+        ("engage/Eng_Scores_queries_gen_gtruth_replies.csv", "engage", 600, 0),
         ("holistic/self_consistency/baseline", "holistic-consistency", 100, 0),
         ("holistic/self_consistency/seq2seq", "holistic-consistency", 100, 0),
         ("holistic/self_consistency/word_net", "holistic-consistency", 100, 0),
@@ -188,6 +189,7 @@ def test_holistic_diversity_groups_have_five_answers_and_a_windows_apostrophe(ra
 def test_engagement_scores_are_read_with_named_columns(rated: Path) -> None:
     samples = load(
         rated / "engage/Eng_Scores_queries_gen_gtruth_replies.csv",
+        format="csv",
         columns={"context": "query"},
         ratings=["human_score"],
         scales={"human_score": (1, 5)},

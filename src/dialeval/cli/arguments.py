@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 Files = Annotated[
     list[str],
-    typer.Argument(help="Files or folders of dialogues; - is standard input.", show_default=False),
+    typer.Argument(
+        help="Files or folders of dialogues, or data sets by name (see: dialeval data);"
+        " - is standard input.",
+        show_default=False,
+    ),
 ]
 Format = Annotated[
     str | None,

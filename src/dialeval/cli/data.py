@@ -1,10 +1,11 @@
-"""`dialeval data check|convert|formats`: files of dialogues, before anything is scored."""
+"""`dialeval data`: public data sets by name, and files of dialogues before anything is scored."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,9 +25,149 @@ from dialeval.cli.arguments import (
     parse_scales,
 )
 
-app = typer.Typer(
-    rich_markup_mode="markdown", help="Check and convert files of dialogues.", no_args_is_help=True
-)
+if TYPE_CHECKING:
+    from dialeval.datasets.fetch import Fetched
+
+app = typer.Typer(rich_markup_mode="markdown", help="Data sets by name; check and convert files.")
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="A data set, such as fed, or a part of one: holistic/coherence.", show_default=False
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def data(context: typer.Context, as_json: Json = False) -> None:
+    """List public data sets and say which are here; fetch, check and convert dialogues."""
+    if context.invoked_subcommand is not None:
+        return
+    from dialeval.datasets.inventory import list_datasets, quality_words
+    from dialeval.places import data_directory
+    from dialeval.terminal import print_table, say
+
+    listed = list_datasets()
+    if as_json:
+        typer.echo(json.dumps([one.to_record() for one in listed], indent=2))
+        return
+    header = ["data set", "items", "rated", "raters", "source", "licence", "here"]
+    rows = [
+        [d.name, d.items, quality_words(d) or "-", d.raters or "-", d.citation, d.licence, state]
+        for d, state in ((one.dataset, one.state) for one in listed)
+    ]
+    print_table(header, rows)
+    say(f"\nThey are looked for in {data_directory()} (DIALEVAL_DATA).")
+    say("dialeval data show NAME says more, dialeval data get NAME fetches.")
+
+
+@app.command()
+def show(name: Name, as_json: Json = False) -> None:
+    """Everything that is known about one data set: source, licence, qualities, parts, files."""
+    from dialeval.datasets.catalogue import find_entry
+    from dialeval.datasets.inventory import inspect_dataset, scale_words
+    from dialeval.terminal import print_table, say
+
+    dataset, _ = find_entry(name)
+    found = inspect_dataset(dataset)
+    if as_json:
+        typer.echo(json.dumps(found.to_record(), indent=2))
+        return
+    say(f"{dataset.name}: {dataset.summary}")
+    rated = [
+        f"{quality} ({' or '.join(map(scale_words, scales))})"
+        for quality, scales in dataset.qualities.items()
+    ]
+    about = {
+        "items": dataset.items,
+        "rated": ", ".join(rated),
+        "raters": dataset.raters,
+        "cite": dataset.citation,
+        "source": dataset.source,
+        "licence": dataset.licence,
+        "size": f"{dataset.size / 1e6:.1f} MB",
+        "here": f"{found.state}: {found.folder}" if found.folder else found.state,
+    }
+    for key, value in about.items():
+        if value:
+            say(f"  {key + ':':9} {value}")
+    if len(dataset.parts) > 1:
+        say()
+        parts = [[f"{dataset.name}/{p.name}", f"{p.items:,}", p.format] for p in dataset.parts]
+        print_table(["part", "items", "format"], parts, right=[1])
+    say()
+    files = [
+        [f.name, f"{f.size:,}", "no" if f.name in found.missing else "yes", f.url or "by hand"]
+        for f in dataset.files
+    ]
+    print_table(["file", "bytes", "here", "public address"], files, right=[1])
+
+
+@app.command()
+def get(
+    name: Name,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="Take it from this folder or file of yours.", show_default=False
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a download.")] = False,
+    accept_changed: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changed", help="Keep files whose sha256 is not the one that dialeval knows."
+        ),
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fetch a data set from its public source, or take a copy that you have.
+
+    An interrupted download goes on where it stopped if the same command is given again.
+    """
+    from dialeval.datasets.catalogue import find_entry
+    from dialeval.datasets.fetch import absent_files, copy_from, fetch, hosts
+    from dialeval.terminal import fetch_bar, say
+
+    dataset, part = find_entry(name)
+    absent = absent_files(dataset, part)
+    with_address = [file for file in absent if file.url]
+    if with_address and source is None:
+        size = sum(file.size for file in with_address) / 1e6
+        count = f"{len(with_address)} file" + ("s" if len(with_address) > 1 else "")
+        if not quiet:
+            say(
+                f"{dataset.name}: {count}, {size:.1f} MB, from {', '.join(hosts(with_address))}\n"
+                f"licence: {dataset.licence} ({dataset.citation}; {dataset.source})",
+                stderr=True,
+            )
+        if not yes and sys.stdin.isatty():
+            typer.confirm("Fetch it?", abort=True, err=True)
+        elif not yes and not quiet:
+            say("not asking, as standard input is no terminal", stderr=True)
+    with fetch_bar(quiet=quiet or as_json) as progress:
+        if source is not None:
+            done = copy_from(dataset, source, part, progress=progress)
+        else:
+            done = fetch(dataset, part, accept_changed=accept_changed, progress=progress)
+    if as_json:
+        typer.echo(json.dumps(done.to_record(), indent=2))
+    elif not quiet:
+        _tell(name, done)
+
+
+def _tell(name: str, done: Fetched) -> None:
+    from dialeval.datasets.catalogue import find_entry
+    from dialeval.datasets.fetch import by_hand_advice
+    from dialeval.terminal import say
+
+    say(f"{name}: {done.folder}" + ("" if done.added else " (was here)"))
+    for changed in done.changed:
+        say(f"not the file that dialeval knows: {changed}", stderr=True, style="yellow")
+    if done.absent:
+        advice = by_hand_advice(find_entry(name)[0], done.absent)
+        say(f"still missing: {advice}", stderr=True, style="yellow")
 
 
 @app.command()

@@ -113,6 +113,47 @@ def array_elements(pieces: Iterator[str], place: Place) -> Iterator[tuple[int, A
         raise UnreadableError(f"invalid JSON: {char!r} after the end of the array", window.line)
 
 
+def object_members(source: Source, place: Place) -> Iterator[tuple[int, str, Any]]:
+    """(line where it starts, key, value) of each member of the one object that the file is.
+
+    Where a member is broken there is no safe place to go on.
+    """
+    window = _Window(source.text(place))
+    window.skip_space()
+    separator, char = "{", ""
+    while True:
+        if (char := window.char()) != separator:
+            break
+        window.position += 1
+        window.skip_space()
+        if separator == "{" and window.char() == "}":
+            char = "}"
+            break
+        line = window.line
+        try:
+            key, _ = window.decode()
+            window.skip_space()
+            if not isinstance(key, str) or window.char() != ":":
+                raise UnreadableError("invalid JSON: expected a name and ':'", line)
+            window.position += 1
+            window.skip_space()
+            value, text = window.decode()
+        except (ValueError, RecursionError) as error:
+            problem = _json_problem(error, window.text, window.position)
+            raise UnreadableError(problem, window.line) from error
+        yield line, _fit(key, place, line), _fit(value, place, line) if "\\u" in text else value
+        window.skip_space()
+        separator = ","
+    if not char:
+        raise UnreadableError("the object is not closed: is the file cut off?", window.line)
+    if char != "}":
+        raise UnreadableError(f"invalid JSON: expected ',' or '}}', not {char!r}", window.line)
+    window.position += 1
+    window.skip_space()
+    if char := window.char():
+        raise UnreadableError(f"invalid JSON: {char!r} after the end of the object", window.line)
+
+
 class _Window:
     """The part of the text that is being decoded, and the line that `position` is on."""
 

@@ -19,6 +19,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal
 
+from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import InputError, Problem, UsageError, did_you_mean
 from dialeval.readers.detect import detect
 from dialeval.readers.id_set import IdSet
@@ -49,7 +50,7 @@ def load(
     limit: int | None = None,
     seed: int | None = None,
 ) -> Samples:
-    """Samples from files, folders or `-` (standard input).
+    """Samples from files, folders, `-` (standard input) or data sets by name (`fed`).
 
     format   name of a reader; None: found from the content of each file
     columns  field -> its name in the files: {"response": "bot_answer"}
@@ -108,14 +109,16 @@ def open_sources(
     opened: list[tuple[Source, Reader]] = []
     problems: list[Problem] = []
     labels: set[str] = set()
-    for path in paths:
-        source = Source(path)
+    for target in (target for path in paths for target in resolve(path)):
+        source = Source(target.path)
         source.label = _unique(source.label, labels)
+        known = READERS.get(target.format) if target.format else None
         try:
             source.check()
-            opened.append((source, chosen or detect(source)))
+            opened.append((source, chosen or known or detect(source)))
         except UnreadableError as error:
-            problems.append(Problem(source.name, error.line, error.field, error.problem))
+            hint = name_hint(source.name) if source.is_missing else ""
+            problems.append(Problem(source.name, error.line, error.field, error.problem + hint))
     return opened, problems
 
 

@@ -53,6 +53,10 @@ class Source:
     def is_directory(self) -> bool:
         return not self.is_stdin and self.path.is_dir()
 
+    @property
+    def is_missing(self) -> bool:
+        return not self.is_stdin and not os.path.lexists(self.path)
+
     @cached_property
     def head(self) -> bytes:
         """The first 64 KiB after decompression, without a byte order mark, always UTF-8 or binary.

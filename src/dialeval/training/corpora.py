@@ -2,6 +2,7 @@
 
     dailydialog/   train/, validation/, test/ with dialogues_*.txt; turns end in `__eou__`
     FILE           anything that `dialeval.load` reads: its dialogues, responses included
+    NAME           a data set by name: one of the above
 
 A split is a whole number of dialogues, and each dialogue counts once.
 """
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import UsageError
 
 Dialogue = tuple[str, ...]
@@ -43,11 +45,12 @@ class Corpus:
 
 def load_corpus(path: Path, format: str | None = None) -> Corpus:
     """Reads a corpus with its own splits, or splits a file of dialogues 90 : 5 : 5 by digest."""
-    if (path / "train" / "dialogues_train.txt").is_file():
-        splits = {name: _daily_dialog(path / name / f"dialogues_{name}.txt") for name in SPLITS}
+    folder = resolve_folder(path)
+    if (folder / "train" / "dialogues_train.txt").is_file():
+        splits = {name: _daily_dialog(folder / name / f"dialogues_{name}.txt") for name in SPLITS}
         held_out = (*splits["validation"], *splits["test"])
         splits["train"] = without_overlap(splits["train"], held_out)
-        return Corpus(path.name, **splits)
+        return Corpus(folder.name, **splits)
     if path.is_dir() and not any(path.iterdir()):
         raise UsageError(f"{path} is empty")
     return _split(path.name, _from_samples(path, format))

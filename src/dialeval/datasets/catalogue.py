@@ -1,0 +1,315 @@
+"""The data sets that dialeval knows by name.
+
+`files.tsv` beside this file lists every file: its path below the data directory, size, sha256 and
+public address. The hashes are those of the copies that dialeval was developed with. The addresses
+were found in public repositories and their documentation, but never fetched from while this list
+was written: where the bytes there differ, `get` says so and leaves the choice to the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+
+from dialeval.datasets.dataset import Dataset, File, Part, Scale
+from dialeval.errors import UsageError, did_you_mean
+
+
+def _files(place: str) -> tuple[File, ...]:
+    return tuple(
+        File(path.removeprefix(place + "/"), int(size), sha256, url)
+        for path, size, sha256, url in _ROWS
+        if path.startswith(place + "/")
+    )
+
+
+def _rows() -> list[list[str]]:
+    table = resources.files("dialeval.datasets").joinpath("files.tsv").read_text(encoding="utf-8")
+    return [line.split("\t") for line in table.splitlines()[1:]]
+
+
+def _scales(scale: Scale, *qualities: str) -> dict[str, Scale]:
+    return dict.fromkeys(qualities, scale)
+
+
+_ROWS = _rows()
+_FED_TURN = {
+    **_scales((0, 2), "Interesting", "Engaging", "Specific", "Relevant", "Correct"),
+    **_scales((0, 2), "Semantically appropriate", "Fluent"),
+    **_scales((0, 1), "Understandable"),
+    **_scales((0, 4), "Overall"),
+}
+_FED_DIALOGUE = {
+    **_scales((0, 2), "Coherent", "Error recovery", "Diverse", "Depth", "Likeable"),
+    **_scales((0, 2), "Understanding", "Flexible", "Informative", "Inquisitive"),
+    **_scales((0, 1), "Consistent"),
+    **_scales((0, 4), "Overall"),
+}
+_USR = {
+    **_scales((0, 1), "Understandable", "Uses Knowledge"),
+    **_scales((1, 3), "Natural", "Maintains Context", "Engaging"),
+    **_scales((1, 5), "Overall"),
+}
+_ZHAO = _scales((1, 5), "content", "grammar", "relevance", "appropriateness")
+
+
+def _dstc10(name: str, items: int, qualities: Mapping[str, Scale]) -> Part:
+    return Part(name, f"{name}_eval.json", "dstc10", items, qualities)
+
+
+def _consistency(name: str, folder: str) -> Part:
+    path, rated = f"self_consistency/{folder}", _scales((1, 5), "consistency")
+    return Part(name, path, "holistic-consistency", 100, rated)
+
+
+def _diversity(name: str, file: str) -> Part:
+    return Part(name, f"augmented_dataset/Response_Diversity/{file}.csv", "holistic-diversity", 100)
+
+
+def _daily(split: str, items: int) -> Part:
+    return Part(split, f"{split}/dialogues_{split}.txt", "dailydialog", items)
+
+
+def _topical(name: str, items: int) -> Part:
+    return Part(
+        name.replace("_", "-"),
+        f"{name}.json",
+        "topical-chat",
+        items,
+        _scales((1, 5), "turn_rating"),
+    )
+
+
+def _convai2(name: str, items: int) -> Part:
+    return Part(name, f"data_{name}.json", "convai2", items, _scales((1, 5), "eval_score"))
+
+
+_ENTRIES = (
+    Dataset(
+        name="fed",
+        kind="rated",
+        place="rated/fed",
+        summary="FED: answers and whole dialogues of Meena, Mitsuku and people",
+        items="375 turns, 125 dialogues",
+        citation="Mehri & Eskenazi 2020a",
+        source="https://github.com/maximedb/full",
+        licence="not stated",
+        raters="5",
+        parts=(Part("all", "fed_data.json", "fed", 500, {**_FED_TURN, **_FED_DIALOGUE}),),
+        files=_files("rated/fed"),
+    ),
+    Dataset(
+        name="usr-topical",
+        kind="rated",
+        place="rated/usr-topical",
+        summary="USR: 60 contexts of Topical-Chat, six answers each",
+        items="360 turns",
+        citation="Mehri & Eskenazi 2020b",
+        source="https://github.com/Shikib/usr",
+        licence="not stated",
+        raters="3",
+        parts=(Part("all", "tc_usr_data.json", "usr", 360, _USR),),
+        files=_files("rated/usr-topical"),
+    ),
+    Dataset(
+        name="dstc10",
+        kind="rated",
+        place="rated/dstc10",
+        summary="five of the development sets of DSTC10 track 5, in its form",
+        items="1935 turns, 125 dialogues",
+        citation="Zhang et al. 2021",
+        source="https://github.com/e0397123/dstc10_metric_track",
+        licence="not stated",
+        raters="3 to 11",
+        by_hand="register at https://chateval.org/dstc10 and unzip human_evaluation_data.zip",
+        parts=(
+            _dstc10("fed-turn", 375, _FED_TURN),
+            _dstc10("fed-dial", 125, _FED_DIALOGUE),
+            _dstc10("topical-usr", 360, _USR),
+            _dstc10("dailydialog-zhao", 900, _ZHAO),
+            _dstc10("dailydialog-grade", 300, _scales((1, 5), "relevance")),
+        ),
+        files=_files("rated/dstc10"),
+    ),
+    Dataset(
+        name="grade-dailydialog",
+        kind="rated",
+        place="rated/grade-dailydialog",
+        summary="GRADE: answers of two systems to contexts of DailyDialog; only means are released",
+        items="300 turns",
+        citation="Huang et al. 2020",
+        source="https://github.com/li3cmz/GRADE",
+        licence="not stated",
+        raters="8 to 11",
+        parts=(Part("all", "", "grade", 300, _scales((1, 5), "coherence")),),
+        files=_files("rated/grade-dailydialog"),
+    ),
+    Dataset(
+        name="holistic",
+        kind="rated",
+        place="rated/holistic",
+        summary="HolisticEval: coherence, fluency, self-consistency and diversity of one system",
+        items="700 turns, 200 groups",
+        citation="Pang et al. 2020",
+        source="https://github.com/alexzhou907/dialogue_evaluation",
+        licence="not stated",
+        raters="10",
+        by_hand=(
+            "the tenth rater of self_consistency and the released predictions (mnli.pred) were"
+            " collected from the repository; the other raters can be fetched"
+        ),
+        parts=(
+            Part(
+                "coherence",
+                "context_data_release.csv",
+                "holistic",
+                200,
+                _scales((1, 5), "coherence"),
+            ),
+            Part(
+                "fluency", "fluency_data_release.csv", "holistic", 200, _scales((1, 5), "fluency")
+            ),
+            _consistency("consistency", "baseline"),
+            _consistency("consistency-ws", "word_net"),
+            _consistency("consistency-ctg", "seq2seq"),
+            _diversity("diversity-ws", "WS"),
+            _diversity("diversity-ctg", "CTG"),
+        ),
+        files=_files("rated/holistic"),
+    ),
+    Dataset(
+        name="engage",
+        kind="rated",
+        place="rated/engage",
+        summary="Predictive Engagement: generated and human answers to queries of DailyDialog",
+        items="600 turns",
+        citation="Ghazarian et al. 2020",
+        source="https://github.com/PlusLabNLP/PredictiveEngagement",
+        licence="MIT",
+        raters="3",
+        parts=(
+            Part(
+                "all",
+                "Eng_Scores_queries_gen_gtruth_replies.csv",
+                "engage",
+                600,
+                _scales((1, 5), "engagement"),
+            ),
+        ),
+        files=_files("rated/engage"),
+    ),
+    Dataset(
+        name="dailydialog",
+        kind="corpus",
+        place="corpora/dailydialog",
+        summary="conversations for learners of English, with acts and emotions",
+        items="13118 dialogues",
+        citation="Li et al. 2017",
+        source="http://yanran.li/dailydialog",
+        licence="CC BY-NC-SA 4.0",
+        parts=(_daily("train", 11118), _daily("validation", 1000), _daily("test", 1000)),
+        files=_files("corpora/dailydialog"),
+    ),
+    Dataset(
+        name="empathetic",
+        kind="corpus",
+        place="corpora/empathetic",
+        summary="conversations about a feeling, one file for each of 32 emotions",
+        items="24856 dialogues",
+        citation="Rashkin et al. 2019",
+        source="https://github.com/facebookresearch/EmpatheticDialogues",
+        licence="CC BY-NC 4.0",
+        by_hand="this form (columns Dialog_ID, Type, Actor, Text, Label) has no known address",
+        parts=(Part("all", "", "empathetic", 24856),),
+        files=_files("corpora/empathetic"),
+    ),
+    Dataset(
+        name="personachat",
+        kind="corpus",
+        place="corpora/personachat",
+        summary="conversations of people who were given a persona: the validation set of ConvAI2",
+        items="1000 dialogues",
+        citation="Zhang et al. 2018",
+        source="https://parl.ai/projects/convai2",
+        licence="not stated",
+        by_hand="valid_other is part of what ParlAI downloads for its task convai2",
+        parts=(Part("self", "valid_self_original_no_cands.txt", "personachat", 1000),),
+        files=_files("corpora/personachat"),
+    ),
+    Dataset(
+        name="topical-chat",
+        kind="corpus",
+        place="corpora/topical-chat",
+        summary="conversations of people about articles, every turn rated by the partner",
+        items="1617 dialogues, 35143 turns",
+        citation="Gopalakrishnan et al. 2019",
+        source="https://github.com/alexa/Topical-Chat",
+        licence="CDLA-Sharing-1.0",
+        raters="1",
+        parts=(
+            _topical("valid_freq", 11681),
+            _topical("valid_rare", 11692),
+            _topical("test_rare", 11770),
+        ),
+        files=_files("corpora/topical-chat"),
+    ),
+    Dataset(
+        name="convai2-human",
+        kind="corpus",
+        place="corpora/convai2-human",
+        summary="chats of people with the bots of ConvAI2, 791 rated by who chatted",
+        items="1402 dialogues",
+        citation="Dinan et al. 2019",
+        source="http://convai.io/data",
+        licence="not stated",
+        raters="1",
+        parts=(_convai2("volunteers", 1111), _convai2("intermediate", 291)),
+        files=_files("corpora/convai2-human"),
+    ),
+    Dataset(
+        name="nli",
+        kind="language",
+        place="nli",
+        summary="pairs of sentences: entailment, neutral, contradiction (MNLI, SNLI, SICK, ...)",
+        items="81744 pairs",
+        citation="Williams et al. 2018, and others",
+        source="https://cims.nyu.edu/~sbowman/multinli",
+        licence="MNLI terms, CC BY-SA, CC BY-NC-SA, MIT",
+        by_hand=(
+            "MNLI and SNLI from their authors' pages, SICK from its own,"
+            " the dialogue pairs from https://github.com/GU-CLASP/DNLI"
+        ),
+        files=_files("nli"),
+    ),
+    Dataset(
+        name="conceptnet",
+        kind="language",
+        place="lexical/conceptnet",
+        summary="facts of common sense (CN-100K), synonyms and antonyms",
+        items="102400 facts",
+        citation="Li et al. 2016",
+        source="https://ttic.uchicago.edu/~kgimpel/commonsense.html",
+        licence="CC BY-SA 4.0",
+        by_hand="CN-100K in this form (relation, head, tail) has no known address",
+        files=_files("lexical/conceptnet"),
+    ),
+)
+
+DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ENTRIES}
+
+
+def find_entry(name: str) -> tuple[Dataset, Part | None]:
+    """The data set called `name`, or the part `set/part`; a `UsageError` where there is none."""
+    whole, _, inner = name.partition("/")
+    dataset = DATASETS.get(whole)
+    if dataset is None:
+        raise UsageError(f"no data set {name!r}.{did_you_mean(whole, DATASETS)} See: dialeval data")
+    if not inner:
+        return dataset, None
+    if (part := dataset.part(inner)) is None:
+        names = [part.name for part in dataset.parts]
+        raise UsageError(
+            f"the data set {whole!r} has no part {inner!r}.{did_you_mean(inner, names)}"
+            f" Parts: {', '.join(names) or 'none'}"
+        )
+    return dataset, part

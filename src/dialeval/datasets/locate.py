@@ -1,0 +1,119 @@
+"""Where data sets lie on this machine, and what a name stands for.
+
+The data directory is a root with `rated/`, `corpora/`, `nli/` and `lexical/` in it, or a flat
+folder with one folder per data set. A data set is here if any of its files is.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from dialeval.datasets.catalogue import DATASETS, find_entry
+from dialeval.datasets.dataset import Dataset
+from dialeval.errors import UsageError, did_you_mean
+from dialeval.places import data_directory
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One thing to read: a file or folder, and the reader it is made for ("": look at it)."""
+
+    path: str | os.PathLike[str]
+    format: str = ""
+
+
+def find_dataset(name: str) -> Path | None:
+    """The folder of a data set, or the file or folder of a part (`holistic/coherence`).
+
+    None where it is not here. An unknown name is a `UsageError`.
+    """
+    dataset, part = find_entry(name)
+    folder = find_folder(dataset)
+    if folder is None or part is None:
+        return folder
+    return path if (path := folder / part.path).exists() else None
+
+
+def find_folder(dataset: Dataset) -> Path | None:
+    """The first of the places where the data set may lie that holds a file of it."""
+    for folder in (data_directory() / dataset.place, data_directory() / dataset.name):
+        if any((folder / file.name).is_file() for file in dataset.files):
+            return folder
+    return None
+
+
+def missing_files(dataset: Dataset, folder: Path) -> list[str]:
+    return [file.name for file in dataset.files if not (folder / file.name).is_file()]
+
+
+def require_dataset(name: str) -> Path:
+    """Like `find_dataset`, but a data set that is not here is an error that says how to get it."""
+    if (found := find_dataset(name)) is not None:
+        return found
+    dataset, part = find_entry(name)
+    if (folder := find_folder(dataset)) is not None and part is not None:
+        raise UsageError(
+            f"the data set {dataset.name!r} in {folder} has no {part.path}."
+            f" Get it anew: dialeval data get {dataset.name}"
+        )
+    raise UsageError(
+        f"the data set {dataset.name!r} is not here: dialeval data get {dataset.name}"
+        " (or, from a copy of your own: --from DIR)"
+    )
+
+
+def resolve(path: str | os.PathLike[str]) -> tuple[Target, ...]:
+    """What to read for something that a user named: a path, or the name of a data set.
+
+    Whatever exists is itself, whatever it is called. A name that is neither stays as it is, for the
+    reader to say that there is no such file; `name_hint` says what may have been meant.
+    """
+    given = os.fspath(path)
+    if given == "-" or os.path.lexists(given) or not is_dataset(given):
+        return (Target(path),)
+    dataset, part = find_entry(given)
+    if part is not None:
+        return (Target(require_dataset(given), part.format),)
+    if not dataset.parts:
+        raise UsageError(
+            f"{dataset.name} is no data set that can be judged ({dataset.summary}): it is there to"
+            " train with"
+        )
+    if _is_mixed(dataset):
+        choices = ", ".join(f"{dataset.name}/{part.name}" for part in dataset.parts)
+        raise UsageError(f"{dataset.name} holds several kinds of data. Name one of them: {choices}")
+    return tuple(
+        Target(require_dataset(f"{dataset.name}/{part.name}"), part.format)
+        for part in dataset.parts
+    )
+
+
+def _is_mixed(dataset: Dataset) -> bool:
+    """Whether the parts differ in their form, or use one name for qualities of two scales."""
+    formats = {part.format for part in dataset.parts}
+    return len(formats) > 1 or any(len(scales) > 1 for scales in dataset.qualities.values())
+
+
+def resolve_folder(path: Path) -> Path:
+    """A path that exists, or the folder of the data set of this name: for what reads folders."""
+    if os.path.lexists(path) or not is_dataset(os.fspath(path)):
+        return path
+    return require_dataset(os.fspath(path))
+
+
+def is_dataset(name: str) -> bool:
+    try:
+        find_entry(name)
+    except UsageError:
+        return False
+    return True
+
+
+def name_hint(given: str) -> str:
+    """What to add to `there is no such file` for something that may have been meant as a name."""
+    if given.startswith((".", "/", "~")) or given.count("/") > 1 or Path(given).suffix:
+        return ""
+    names = [*DATASETS, *(f"{d.name}/{p.name}" for d in DATASETS.values() for p in d.parts)]
+    return f", and no data set of that name.{did_you_mean(given, names)} See: dialeval data"
