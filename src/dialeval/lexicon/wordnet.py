@@ -20,7 +20,7 @@ A word is named by the number of its first spelling. The senses of word w are
 `senses[sense_starts[w] : sense_starts[w + 1]]`, which is where `ranks` says they belong.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -153,6 +153,11 @@ class WordNet:
             for base in self.lemma_forms(form, part):
                 return base
         return None
+
+    def exceptions(self, pos: PartOfSpeech) -> Mapping[str, Sequence[str]]:
+        """Irregular forms and the words that they are forms of: "went" -> ["go"]."""
+        (part,) = _asked(pos)
+        return self._parts[part].exceptions
 
     def words(self, pos: PartOfSpeech) -> Iterator[str]:
         """All words of a part of speech in alphabetical order, in lower case."""

@@ -1,0 +1,27 @@
+"""Paraphrased queries: the same thing asked in other words, to see how a chatbot varies."""
+
+from dialeval.augment.augmenter import (
+    AUGMENTERS,
+    Augmenter,
+    Tally,
+    augment_file,
+    augment_queries,
+    make_augmenter,
+    make_augmenters,
+)
+from dialeval.augment.queries import Paraphrase, Queries, Query, read_queries, write_queries
+
+__all__ = [
+    "AUGMENTERS",
+    "Augmenter",
+    "Paraphrase",
+    "Queries",
+    "Query",
+    "Tally",
+    "augment_file",
+    "augment_queries",
+    "make_augmenter",
+    "make_augmenters",
+    "read_queries",
+    "write_queries",
+]

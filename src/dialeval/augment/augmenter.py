@@ -1,0 +1,182 @@
+"""What an augmenter is, which there are, and how a file of queries is augmented.
+
+An augmenter is a frozen dataclass whose fields are its options, as in a metric, and that writes
+paraphrases for a batch of queries:
+
+    @dataclass(frozen=True)
+    class Shout:
+        name: ClassVar[str] = "shout"
+        keeps_repeats: ClassVar[bool] = False
+        marks: int = option(1, "exclamation marks at the end", low=0)
+
+        def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
+            return [[Paraphrase(q.query.upper() + "!" * self.marks, "shout")] for q in queries]
+
+Models and lexicons are loaded at the first use, not when the augmenter is made. An augmenter need
+not compare: a paraphrase that is the query itself, or one that is there already, is dropped here
+and counted, unless `keeps_repeats` says that a release kept them. What is random is drawn from the
+augmenter's `seed` and the text of the query, so that a query's variants do not depend on the rest
+of the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from dialeval.augment.queries import write_queries
+from dialeval.augment.query import Paraphrase, Query
+from dialeval.errors import UsageError
+from dialeval.options import build, split_spec
+from dialeval.registry import Registry
+
+BATCH = 64
+"""Queries that an augmenter gets at once; it may split them further."""
+
+
+class Augmenter(Protocol):
+    """Writes other wordings of queries. `name` is what `--with` calls it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def keeps_repeats(self) -> bool:
+        """Whether paraphrases that are the query itself, or one another, stay."""
+
+    def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
+        """The paraphrases of each query, in the order of the queries."""
+
+
+AUGMENTERS: Registry[type[Augmenter]] = Registry(
+    "augmenter",
+    "dialeval augment --help",
+    {
+        "ws": "dialeval.augment.substitution:WordNetSubstitution",
+        "eda": "dialeval.augment.eda:EasyDataAugmentation",
+        "ctg": "dialeval.augment.generator:ConditionalTextGenerator",
+    },
+)
+
+
+def make_augmenter(spec: str, seed: int | None = None) -> Augmenter:
+    """`ws:mode=released` -> an augmenter. `seed` holds where it has one and the spec does not."""
+    name, given = split_spec(spec)
+    cls = AUGMENTERS.get(name)
+    options: dict[str, object] = dict(given)
+    takes = {option.name for option in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    if seed is not None and "seed" in takes:
+        options.setdefault("seed", seed)
+    return build(cls, options, f"augmenter {name!r}")
+
+
+def make_augmenters(specs: Iterable[str], seed: int | None = None) -> list[Augmenter]:
+    """Several at once; the same with the same options twice is refused."""
+    augmenters = [make_augmenter(spec, seed) for spec in specs]
+    if not augmenters:
+        raise UsageError(f"no augmenter given: choose from {', '.join(AUGMENTERS.names())}")
+    if any(augmenter in augmenters[:place] for place, augmenter in enumerate(augmenters)):
+        raise UsageError("the same augmenter with the same options is given twice")
+    return augmenters
+
+
+@dataclass
+class Tally:
+    """What became of the queries, counted while they pass."""
+
+    queries: int = 0
+    bare: int = 0
+    """Queries that have no variant in the end."""
+    kept: Counter[str] = field(default_factory=Counter)
+    """Variants by how they were made."""
+    unchanged: Counter[str] = field(default_factory=Counter)
+    """Dropped: the paraphrase is the query itself."""
+    repeated: Counter[str] = field(default_factory=Counter)
+    """Dropped: another variant says the same."""
+
+    @property
+    def variants(self) -> int:
+        return self.kept.total()
+
+    def to_record(self) -> dict[str, object]:
+        return {
+            "queries": self.queries,
+            "variants": self.variants,
+            "without_variant": self.bare,
+            "kept": dict(self.kept),
+            "unchanged": dict(self.unchanged),
+            "repeated": dict(self.repeated),
+        }
+
+
+def augment_queries(
+    queries: Iterable[Query], augmenters: Sequence[Augmenter], tally: Tally | None = None
+) -> Iterator[Query]:
+    """The queries with the paraphrases of all augmenters added to those that they had."""
+    tally = Tally() if tally is None else tally
+    remaining = iter(queries)
+    while batch := list(islice(remaining, BATCH)):
+        made = [augmenter.augment(batch) for augmenter in augmenters]
+        for number, query in enumerate(batch):
+            variants = list(query.variants)
+            for augmenter, lists in zip(augmenters, made, strict=True):
+                _add(variants, query.query, lists[number], augmenter.keeps_repeats, tally)
+            tally.queries += 1
+            tally.bare += not variants
+            yield dataclasses.replace(query, variants=tuple(variants))
+
+
+def _add(
+    variants: list[Paraphrase],
+    original: str,
+    made: Sequence[Paraphrase],
+    keeps_repeats: bool,
+    tally: Tally,
+) -> None:
+    """Adds what says something new. Spacing alone is no other wording."""
+    said = {" ".join(variant.query.split()) for variant in variants}
+    same = " ".join(original.split())
+    for paraphrase in made:
+        words = " ".join(paraphrase.query.split())
+        if not keeps_repeats and words == same:
+            tally.unchanged[paraphrase.how] += 1
+        elif not keeps_repeats and words in said:
+            tally.repeated[paraphrase.how] += 1
+        else:
+            said.add(words)
+            variants.append(paraphrase)
+            tally.kept[paraphrase.how] += 1
+
+
+def augment_file(
+    queries: Iterable[Query],
+    specs: Iterable[str],
+    destination: str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Tally:
+    """Writes the augmented queries as JSON Lines; the file appears whole or not at all.
+
+    `progress` hears how many queries are done.
+    """
+    path = Path(destination)
+    if any(path.resolve() == source.resolve() for source in getattr(queries, "files", ())):
+        raise UsageError(f"{path} is what is being read; choose another file to write")
+    tally = Tally()
+    augmented = augment_queries(queries, make_augmenters(specs, seed), tally)
+    write_queries(watched(augmented, progress), path)
+    return tally
+
+
+def watched(queries: Iterable[Query], progress: Callable[[int], None]) -> Iterator[Query]:
+    """The same queries, while `progress` hears how many passed."""
+    for count, query in enumerate(queries, start=1):
+        yield query
+        progress(count)

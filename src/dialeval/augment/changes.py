@@ -1,0 +1,23 @@
+"""Where a paraphrase differs from its query, word by word, for people to see at a glance."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+
+_PIECES = re.compile(r"\w+(?:['’-]\w+)*|\s+|[^\w\s]")
+
+
+def changed_pieces(original: str, variant: str) -> list[tuple[str, bool]]:
+    """The variant in pieces that spell it, each with whether it is new."""
+    before = [piece for piece in _PIECES.findall(original) if not piece.isspace()]
+    pieces = _PIECES.findall(variant)
+    places = [place for place, piece in enumerate(pieces) if not piece.isspace()]
+    after = [pieces[place] for place in places]
+    new = {
+        places[index]
+        for what, _, _, start, end in SequenceMatcher(None, before, after, False).get_opcodes()
+        if what != "equal"
+        for index in range(start, end)
+    }
+    return [(piece, place in new) for place, piece in enumerate(pieces)]

@@ -1,0 +1,172 @@
+"""Easy data augmentation (EDA): synonym replacement, random insertion, swap and deletion.
+
+Wei and Zou, EDA: Easy Data Augmentation Techniques for Boosting Performance on Text Classification
+Tasks, EMNLP 2019. For a text of l words, n = max(1, int(alpha * l)):
+
+- replacement: n random words that are no stop words become a random synonym, wherever they stand
+- insertion: n times a synonym of a random word is put at a random place
+- swap: n times two random words change places
+- deletion: each word goes with probability alpha; one stays
+
+Alphas are 0.1, and a text gets 9 variants: int(9 / 4) + 1 of each operation, of which 9 are drawn.
+Synonyms are all lemmas of all synsets of the word, in any part of speech.
+
+The authors' code first strips the text of all but lower-case letters (mode=released). A chatbot is
+to be asked what people would write, so mode=paper keeps punctuation, digits and capital letters.
+
+The draws depend on the seed and the text only, not on its place in a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dialeval.augment.query import Paraphrase, Query
+from dialeval.lexicon import load_wordnet
+from dialeval.metric import option
+
+STOP_WORDS = {
+    "i", "me", "my", "myself", "we", "our", "ours", "ourselves", "you", "your", "yours", "yourself",
+    "yourselves", "he", "him", "his", "himself", "she", "her", "hers", "herself", "it", "its",
+    "itself", "they", "them", "their", "theirs", "themselves", "what", "which", "who", "whom",
+    "this", "that", "these", "those", "am", "is", "are", "was", "were", "be", "been", "being",
+    "have", "has", "had", "having", "do", "does", "did", "doing", "a", "an", "the", "and", "but",
+    "if", "or", "because", "as", "until", "while", "of", "at", "by", "for", "with", "about",
+    "against", "between", "into", "through", "during", "before", "after", "above", "below", "to",
+    "from", "up", "down", "in", "out", "on", "off", "over", "under", "again", "further", "then",
+    "once", "here", "there", "when", "where", "why", "how", "all", "any", "both", "each", "few",
+    "more", "most", "other", "some", "such", "no", "nor", "not", "only", "own", "same", "so",
+    "than", "too", "very", "s", "t", "can", "will", "just", "don", "should", "now",
+}  # fmt: skip
+"""Those of the authors' code."""
+
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words, and what stands before each of them and after the last: one more gap than words."""
+
+    words: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Text:
+        return cls(tuple(_WORD.findall(text)), tuple(_WORD.split(text)))
+
+    def __str__(self) -> str:
+        pieces = [gap + word for gap, word in zip(self.gaps, self.words, strict=False)]
+        return re.sub(r"\s+", " ", "".join(pieces) + self.gaps[-1]).strip()
+
+
+@dataclass(frozen=True)
+class EasyDataAugmentation:
+    """Replaces, inserts, swaps and deletes random words."""
+
+    name: ClassVar[str] = "eda"
+    keeps_repeats: ClassVar[bool] = False
+
+    mode: Literal["paper", "released"] = option(
+        "paper", "released: the text loses all but its letters, in lower case"
+    )
+    replace: float = option(0.1, "share of the words to replace; 0: none", low=0, high=1)
+    insert: float = option(0.1, "share of the words to insert", low=0, high=1)
+    swap: float = option(0.1, "share of the words to swap", low=0, high=1)
+    delete: float = option(0.1, "probability that a word goes", low=0, high=1)
+    variants: int = option(9, "variants of each query", low=1, high=1000)
+    seed: int = option(0, "of what is random", low=0)
+
+    def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
+        return [self._variants(query.query) for query in queries]
+
+    def _variants(self, query: str) -> list[Paraphrase]:
+        text = Text.of(letters_only(query) if self.mode == "released" else query)
+        if not text.words:
+            return []
+        digest = hashlib.sha256(query.encode("utf-8", "surrogatepass")).digest()
+        generator = np.random.default_rng([self.seed, int.from_bytes(digest)])
+        operations: list[tuple[str, float, Operation]] = [
+            ("eda replace", self.replace, replace_words),
+            ("eda insert", self.insert, insert_words),
+            ("eda swap", self.swap, swap_words),
+            ("eda delete", self.delete, delete_words),
+        ]
+        made = [
+            Paraphrase(str(operation(text, alpha, generator)), how)
+            for how, alpha, operation in operations
+            if alpha > 0
+            for _ in range(self.variants // 4 + 1)
+        ]
+        drawn = generator.permutation(len(made))[: self.variants]
+        return [made[place] for place in sorted(drawn.tolist())]
+
+
+def letters_only(text: str) -> str:
+    """As the authors' `get_only_chars`: "It's 5 o'clock!" -> "its oclock"."""
+    joined = re.sub("['’]", "", text.lower())
+    return " ".join(re.sub("[^a-z]", " ", joined).split())
+
+
+Operation = Callable[[Text, float, np.random.Generator], Text]
+
+
+def replace_words(text: Text, alpha: float, generator: np.random.Generator) -> Text:
+    words = list(text.words)
+    candidates = sorted({word for word in words if word.lower() not in STOP_WORDS})
+    left = _times(alpha, words)
+    for place in generator.permutation(len(candidates)):
+        old = candidates[place]
+        if left and (choices := synonyms(old.lower())):
+            new = choices[generator.integers(len(choices))]
+            words = [new if word == old else word for word in words]
+            left -= 1
+    return Text(tuple(words), text.gaps)
+
+
+def insert_words(text: Text, alpha: float, generator: np.random.Generator) -> Text:
+    words, gaps = list(text.words), list(text.gaps)
+    for _ in range(_times(alpha, words)):
+        known = [word for word in words if synonyms(word.lower())]
+        if known:
+            choices = synonyms(known[generator.integers(len(known))].lower())
+            place = int(generator.integers(len(words)))
+            words.insert(place, choices[generator.integers(len(choices))])
+            gaps.insert(place + 1, " ")
+    return Text(tuple(words), tuple(gaps))
+
+
+def swap_words(text: Text, alpha: float, generator: np.random.Generator) -> Text:
+    words = list(text.words)
+    if len(words) > 1:
+        for _ in range(_times(alpha, words)):
+            first, second = generator.choice(len(words), size=2, replace=False)
+            words[first], words[second] = words[second], words[first]
+    return Text(tuple(words), text.gaps)
+
+
+def delete_words(text: Text, alpha: float, generator: np.random.Generator) -> Text:
+    kept = [place for place in range(len(text.words)) if generator.random() > alpha]
+    if not kept:
+        kept = [int(generator.integers(len(text.words)))]
+    # The gap before a word goes with it, except that before the first: it may open a quotation.
+    gaps = [text.gaps[0], *(text.gaps[place] for place in kept[1:]), text.gaps[-1]]
+    return Text(tuple(text.words[place] for place in kept), tuple(gaps))
+
+
+def _times(alpha: float, words: Sequence[str]) -> int:
+    return max(1, int(alpha * len(words)))
+
+
+@lru_cache(maxsize=8192)
+def synonyms(word: str) -> tuple[str, ...]:
+    """All other lemmas of all its synsets, letters and spaces only, in alphabetical order."""
+    lemmas = {lemma for synset in load_wordnet().synsets(word) for lemma in synset.lemmas}
+    spelled = {re.sub(r"[^a-z ]", "", re.sub("[_-]", " ", lemma.lower())) for lemma in lemmas}
+    return tuple(sorted(spelled - {word, ""}))

@@ -1,0 +1,167 @@
+"""Conditional text generator (CTG): what else could have been asked, given what was said before.
+
+HolisticEval, section 3.3: a generator reads the history u_1 ... u_{t-1}, and its top K beams take
+the place of the query u_t. They are other queries in the same situation, not paraphrases: the
+original is not read. `closeness=0.3-0.9` keeps those whose meaning is near it, as the cosine of
+sentence embeddings; too near is the same thing again.
+
+What is the original, or is there already, is left out (case, punctuation and spacing aside), and
+the search widens until K are found or nothing more turns up. Where there is no history, the
+generator starts from nothing: its beams are what dialogues begin with. Both are reported as
+warnings.
+
+The model is any that writes: the embedded dialogue model, a directory that `dialeval train
+generator` made, or a name of `dialeval models`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from dialeval.augment.query import Paraphrase, Query
+from dialeval.errors import UsageError
+from dialeval.metric import option
+
+if TYPE_CHECKING:
+    from dialeval.models.generation import Generator
+    from dialeval.question import Model
+
+MOST_BEAMS = 64
+"""A search that found too little gets twice the beams, up to this many."""
+
+BAND = re.compile(r"(-?\d*\.?\d+)-(-?\d*\.?\d+)")
+
+logger = logging.getLogger("dialeval.augment")
+
+
+@dataclass(frozen=True)
+class ConditionalTextGenerator:
+    """Puts the beams of a generator in the place of a query."""
+
+    name: ClassVar[str] = "ctg"
+    keeps_repeats: ClassVar[bool] = False
+
+    model: str = option("smollm2-135m-dialogue", "the model that writes")
+    variants: int = option(4, "variants of each query", low=1, high=MOST_BEAMS)
+    closeness: str = option("", "LOW-HIGH: cosine to the original query, such as 0.3-0.9")
+    encoder: str = option("minilm-l6", "the sentence encoder that closeness is measured with")
+    length_penalty: float = option(
+        1.0, "beams are ranked by log P / length ** this; 0 likes short ones"
+    )
+    tokens: int = option(40, "most tokens of a variant", low=1)
+
+    def __post_init__(self) -> None:
+        self._band  # noqa: B018 (a band that makes no sense is to be refused at once)
+
+    def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
+        found: list[list[str]] = [[] for _ in queries]
+        missing = list(range(len(queries)))
+        beams = min(MOST_BEAMS, self.variants + 2)
+        while missing:
+            texts = self._search([queries[i] for i in missing], beams)
+            for i, written in zip(missing, texts, strict=True):
+                found[i] = self._close(queries[i].query, distinct(queries[i].query, written))
+            if beams == MOST_BEAMS:
+                break
+            missing = [i for i in missing if len(found[i]) < self.variants]
+            beams = min(MOST_BEAMS, 2 * beams)
+        self._warn(queries, found)
+        return [
+            [Paraphrase(text, f"beam {rank}") for rank, text in enumerate(texts, start=1)]
+            for texts in (texts[: self.variants] for texts in found)
+        ]
+
+    def _search(self, queries: Sequence[Query], beams: int) -> list[list[str]]:
+        from dialeval.models.generation import Decoding
+
+        decoding = Decoding(
+            "beam",
+            beams=beams,
+            count=beams,
+            max_new_tokens=self.tokens,
+            length_penalty=self.length_penalty,
+        )
+        histories = [query.context for query in queries]
+        return self._generator.replies(histories, decoding, speaker="user")
+
+    def _close(self, query: str, texts: list[str]) -> list[str]:
+        """Those within the band of closeness, in their order."""
+        if self._band is None or not texts:
+            return texts
+        low, high = self._band
+        cosines = self._cosines(query, texts)
+        return [text for text, cosine in zip(texts, cosines, strict=True) if low <= cosine <= high]
+
+    def _cosines(self, query: str, texts: list[str]) -> list[float]:
+        import numpy as np
+
+        from dialeval.question import Embed
+
+        questions = [Embed(self.encoder, text) for text in (query, *texts)]
+        answers = dict(self._encoder.answer(questions))
+        vectors = np.array([answers[i] for i in range(len(questions))], dtype=np.float64)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return [float(cosine) for cosine in vectors[1:] @ vectors[0]]
+
+    def _warn(self, queries: Sequence[Query], found: Sequence[Sequence[str]]) -> None:
+        if short := sum(len(texts) < self.variants for texts in found):
+            logger.warning(
+                "ctg: %d of %d queries have fewer than %d variants: %d beams gave no more",
+                short,
+                len(queries),
+                self.variants,
+                MOST_BEAMS,
+            )
+        if bare := sum(not query.context for query in queries):
+            logger.warning(
+                "ctg: %d of %d queries have no history: their variants are what dialogues begin"
+                " with",
+                bare,
+                len(queries),
+            )
+
+    @cached_property
+    def _band(self) -> tuple[float, float] | None:
+        if not self.closeness:
+            return None
+        match = BAND.fullmatch(self.closeness.replace(" ", ""))
+        low, high = (float(match[1]), float(match[2])) if match else (0.0, 0.0)
+        if not -1 <= low < high <= 1:
+            raise UsageError(
+                f"augmenter 'ctg': option 'closeness' must be LOW-HIGH between -1 and 1, such as"
+                f" 0.3-0.9, not {self.closeness!r}"
+            )
+        return low, high
+
+    @cached_property
+    def _generator(self) -> Generator:
+        from dialeval.models.generation import load_generator
+
+        return load_generator(self.model)
+
+    @cached_property
+    def _encoder(self) -> Model:
+        from dialeval.models.source import Models
+
+        return Models().load(self.encoder)
+
+
+def distinct(query: str, texts: Sequence[str]) -> list[str]:
+    """The texts that say something, are not the query, and are not there yet, in their order."""
+    seen = {_letters(query), ""}
+    kept = []
+    for text in texts:
+        if (letters := _letters(text)) not in seen:
+            seen.add(letters)
+            kept.append(text)
+    return kept
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, in lower case."""
+    return "".join(filter(str.isalnum, text.casefold()))

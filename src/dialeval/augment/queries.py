@@ -1,0 +1,247 @@
+"""Files of queries: what `dialeval augment` writes and `dialeval probe` reads.
+
+    {"id": "chat-1", "context": [{"speaker": "system", "text": "Hello!"}], "query": "Who are you?",
+     "variants": [{"query": "Who might you be?", "how": "verbs"}]}
+
+One JSON object per line. `read_queries` takes less than that, too:
+
+- `queries`: JSON with `query`, or with a `context` that ends in it, or with nothing but texts
+- `text`: a query per line
+- every file of dialogues that `dialeval.load` reads: the query is the last turn of the user before
+  the response. Where rival systems answered the same context, it is asked once.
+
+Problems are reported as for dialogues: all of them, with file, line and field.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from dialeval.augment.query import Paraphrase, Query
+from dialeval.errors import InputError, JobError, Problem, UsageError
+from dialeval.readers import fields
+from dialeval.readers.detect import detect
+from dialeval.readers.id_set import IdSet
+from dialeval.readers.json_stream import first_keys, json_records
+from dialeval.readers.load import Bad, PathLike, read_options
+from dialeval.readers.reader import Place, Problems, Reader, ReadOptions, UnreadableError
+from dialeval.readers.source import Source
+from dialeval.registry import READERS
+from dialeval.sample import Sample, Turn
+from dialeval.storage import atomic_path
+
+__all__ = ["Paraphrase", "Queries", "Query", "read_queries", "write_queries"]
+
+Read = Callable[[Source, Place, ReadOptions], Iterator[Query]]
+
+
+def read_queries(
+    *paths: PathLike,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    bad: Bad = "raise",
+    limit: int | None = None,
+) -> Queries:
+    """Queries from files, folders or `-`; the arguments are those of `dialeval.load`.
+
+    `format` may be that of a file of dialogues, `queries` or `text`.
+    """
+    if not paths:
+        raise UsageError("no file given")
+    options = read_options(columns or {}, (), {})
+    opened, problems = [], []
+    labels: Counter[str] = Counter()
+    for path in paths:
+        source = Source(path)
+        labels[source.label] += 1
+        if (times := labels[source.label]) > 1:  # ids are made of it: they must not clash
+            source.label = f"{source.label}-{times}"
+        try:
+            source.check()
+            opened.append((source, _read(source, format)))
+        except UnreadableError as error:
+            problems.append(Problem(source.name, error.line, error.field, error.problem))
+    if problems:
+        raise InputError(problems)
+    return Queries(opened, options, bad, limit)
+
+
+class Queries:
+    """A lazy collection: each iteration reads the files again, from the start."""
+
+    def __init__(
+        self,
+        sources: Iterable[tuple[Source, Read]],
+        options: ReadOptions,
+        bad: Bad = "raise",
+        limit: int | None = None,
+    ) -> None:
+        self._sources = tuple(sources)
+        self._options = options
+        self._bad = bad
+        self._limit = limit
+        self._done = 0
+        self.counts = Problems()
+        """What was wrong in the last pass, or so far in this one."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(source.path for source, _ in self._sources if not source.is_stdin)
+
+    def fraction(self) -> float | None:
+        """How much of the input was read in this pass, by bytes; None where that is unknown."""
+        if self._done >= len(self._sources):
+            return 1.0
+        inside = self._sources[self._done][0].fraction()
+        if inside is None and len(self._sources) == 1:
+            return None
+        return (self._done + (inside or 0.0)) / len(self._sources)
+
+    def __iter__(self) -> Iterator[Query]:
+        return islice(self._queries(), self._limit)
+
+    def _queries(self) -> Iterator[Query]:
+        self.counts = problems = Problems()
+        self._done = 0
+        seen = IdSet()
+        for source, read in self._sources:
+            place = Place(problems, source.name)
+            try:
+                for query in read(source, place, self._options):
+                    if seen.holds_or_adds(query.id):
+                        place.error("id", f"{query.id[:80]!r} occurs twice")
+                        problems.skipped += 1
+                    elif not problems.errors or self._bad == "skip":
+                        yield query
+            except UnreadableError as error:
+                place.path, place.line = error.path or place.path, error.line
+                place.error(error.field, error.problem)
+            self._done += 1
+        if problems.errors and self._bad == "raise":
+            errors = [problem for problem in problems.kept if problem.severity == "error"]
+            raise InputError(errors, problems.errors - len(errors))
+
+
+def write_queries(queries: Iterable[Query], destination: str | os.PathLike[str]) -> int:
+    """Writes JSON Lines, whole or not at all, and returns how many queries there were."""
+    path, count = Path(destination), 0
+    try:
+        with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+            for query in queries:
+                file.write(json.dumps(query.to_record(), ensure_ascii=False) + "\n")
+                count += 1
+    except OSError as error:
+        raise JobError(f"cannot write {path}: {error.strerror or error}") from error
+    return count
+
+
+def _read(source: Source, format: str | None) -> Read:
+    """How to read this source: as it was named, or by its content."""
+    if format is not None:
+        named = {"queries": _read_records, "text": _read_lines}
+        return named.get(format) or _from_dialogues(READERS.get(format))
+    keys = set() if source.is_directory else first_keys(source)
+    if "query" in keys or ("context" in keys and not keys & {"response", "variants"}):
+        return _read_records
+    start = "" if source.is_directory else source.text_head.lstrip()
+    if start.startswith(('"', '["')):
+        return _read_records
+    try:
+        return _from_dialogues(detect(source))
+    except UnreadableError:
+        if not start or "\0" in start or start[0] in "{[" or source.path.suffix not in ("", ".txt"):
+            raise
+    return _read_lines
+
+
+def _read_lines(source: Source, place: Place, options: ReadOptions) -> Iterator[Query]:
+    number = 0
+    for line, content in source.lines(place):
+        place.line = line
+        if text := content.strip():
+            number += 1
+            yield Query(f"{source.label}-{number:06d}", text)
+
+
+def _read_records(source: Source, place: Place, options: ReadOptions) -> Iterator[Query]:
+    for number, (line, value) in enumerate(json_records(source, place), start=1):
+        place.line = line
+        errors = place.problems.errors
+        record = {"query": value} if isinstance(value, str) else fields.record(value, place)
+        query = _query(record, f"{source.label}-{number:06d}", place, options)
+        if place.problems.errors == errors:
+            yield query
+        else:
+            place.problems.skipped += 1
+
+
+def _query(record: Mapping[str, Any], default: str, place: Place, options: ReadOptions) -> Query:
+    get = {**record, **{field: record.get(name) for field, name in options.columns.items()}}.get
+    turns = fields.turns(get("context"), "context", place)
+    text = get("query")
+    if text is None and turns:
+        text, turns = turns[-1].text, turns[:-1]
+    if isinstance(text, str) and not text.strip():
+        place.error("query", "empty: there is nothing to ask")
+    return Query(
+        fields.name(get("id"), "id", place) or default,
+        fields.text(text, "query", place),
+        turns,
+        fields.texts(get("facts"), "facts", place),
+        _paraphrases(get("variants"), place),
+    )
+
+
+def _paraphrases(value: object, place: Place) -> tuple[Paraphrase, ...]:
+    """A list of {query, how}, or of texts."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        place.error("variants", fields.expected("a list of {query, how}", value))
+        return ()
+    found = []
+    for index, item in enumerate(value):
+        field = f"variants[{index}]"
+        record = {"query": item} if isinstance(item, str) else item
+        if not isinstance(record, dict):
+            place.error(field, fields.expected("an object with query and how", item))
+            continue
+        query = fields.text(record.get("query"), f"{field}.query", place)
+        found.append(Paraphrase(query, fields.name(record.get("how"), f"{field}.how", place)))
+    return tuple(found)
+
+
+def _from_dialogues(reader: Reader) -> Read:
+    def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Query]:
+        seen, again = IdSet(), 0
+        for sample in reader.read(source, place, options):
+            query = query_of(sample)
+            if query is None:
+                place.warning("context", "no turn of a user: there is nothing to ask. Left out")
+            elif seen.holds_or_adds(repr(query.history)):
+                again += 1
+            else:
+                yield query
+        if again:
+            place.line = 0
+            place.warning("", f"{again} samples have the context of an earlier one: asked once")
+
+    return read
+
+
+def query_of(sample: Sample) -> Query | None:
+    """What the user last said before the response, or last in the dialogue; None if nothing."""
+    named = any(turn.speaker == "user" for turn in sample.context)
+    for place in range(len(sample.context) - 1, -1, -1):
+        turn: Turn = sample.context[place]
+        if turn.text.strip() and (
+            turn.speaker == "user" or not (named or turn.speaker == "system")
+        ):
+            return Query(sample.id, turn.text, sample.context[:place], sample.facts)
+    return None

@@ -1,0 +1,171 @@
+"""WordNet substitution (WS): the verbs, the nouns, the adjectives and adverbs, or all of them.
+
+Pang et al., Towards Holistic and Automatic Evaluation of Open-Domain Dialogue Generation, ACL 2020,
+section 3.3: words of a query are replaced by synonyms from WordNet to get queries of the same
+meaning. Four variants beside the original.
+
+mode=released repeats the substitutions in the released WS.csv, whose rule `synonyms.py` states: all
+words of that part of speech in lower case, base forms for inflected ones ("is" -> "be"),
+underscores kept, contractions untouched, comparatives too; a query without, say, nouns comes back
+as it was. `dialeval study ws-substitutions` measures how well.
+
+mode=paper keeps the query readable: a near synonym or none, in the form of the word it replaces
+(tense, number, comparison, capital letters, "a" or "an"), spacing and punctuation as they are.
+Auxiliaries, the copula, names, contractions, verbs with a particle, and words whose synonyms do not
+do their work (`LEFT_ALONE`) stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from dialeval.augment.inflection import inflect
+from dialeval.augment.query import Paraphrase, Query
+from dialeval.augment.synonyms import near_synonym, released_synonym
+from dialeval.augment.tagging import Word, load_tagger
+from dialeval.lexicon import PartOfSpeech, load_wordnet
+from dialeval.metric import option
+
+Kind = Literal["verbs", "nouns", "modifiers"]
+KINDS: dict[PartOfSpeech, Kind] = {"v": "verbs", "n": "nouns", "a": "modifiers", "r": "modifiers"}
+HOWS = ("verbs", "nouns", "modifiers", "all")
+
+LEFT_ALONE = {
+    "do", "get", "give", "have", "let", "make", "put", "take",  # their object has the meaning
+    "as", "ever", "here", "how", "least", "less", "more", "most", "much", "many", "never", "not",
+    "so", "then", "there", "too", "very", "well", "when", "where", "why",
+    "bit", "first", "last", "lot", "next", "one", "other", "own", "right", "same", "such", "thing",
+    "going", "look", "matter", "used", "way",  # going to, have a look, what is the matter
+}  # fmt: skip
+
+_CONTRACTION = re.compile(r"[\w]+\s?['’]\s?(?:t|s|m|d|ll|re|ve|em|clock)\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"\b([Aa])n?(\s+)$")
+_VOWEL_SOUND = re.compile(r"(?!uni|use|usu|eu|one|once)[aeiou]|hour|honest|honou?r|heir", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace `text[start:end]`."""
+
+    start: int
+    end: int
+    new: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class WordNetSubstitution:
+    """Replaces words by synonyms from WordNet."""
+
+    name: ClassVar[str] = "ws"
+
+    mode: Literal["paper", "released"] = option(
+        "paper", "paper: readable; released: as in HolisticEval's WS.csv"
+    )
+    tagger: str = option("spacy-en-sm", "the spaCy pipeline that tags parts of speech")
+
+    @property
+    def keeps_repeats(self) -> bool:
+        """The release has five lines for every query, changed or not."""
+        return self.mode == "released"
+
+    def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
+        tagger = load_tagger(self.tagger)
+        if self.mode == "released":
+            cut = [released_words(query.query) for query in queries]
+            return [
+                _variants(" ".join(words), released_edits(words, tags))
+                for words, tags in zip(cut, tagger.tag_words(cut), strict=True)
+            ]
+        texts = [query.query for query in queries]
+        return [
+            _variants(text, readable_edits(text, words))
+            for text, words in zip(texts, tagger.tag_texts(texts), strict=True)
+        ]
+
+
+def _variants(text: str, edits: Sequence[Edit]) -> list[Paraphrase]:
+    return [
+        Paraphrase(apply(text, (edit for edit in edits if how in ("all", edit.kind))), how)
+        for how in HOWS
+    ]
+
+
+def released_words(text: str) -> list[str]:
+    """The text as the release has it: lower case, punctuation apart, contractions in one word."""
+    return re.sub(r"(?<=\w)([.,!?;:\")\]]+)(?=\s|$)", r" \1", text.lower()).split()
+
+
+def released_edits(words: Sequence[str], tags: Sequence[str]) -> list[Edit]:
+    """Edits of the words joined by single spaces."""
+    edits, start = [], 0
+    for word, tag in zip(words, tags, strict=True):
+        pos = released_part_of_speech(tag)
+        if pos and not re.search(r"['’]", word) and (new := released_synonym(word, pos)):
+            edits.append(Edit(start, start + len(word), new, KINDS[pos]))
+        start += len(word) + 1
+    return edits
+
+
+def released_part_of_speech(tag: str) -> PartOfSpeech | None:
+    """No comparative or superlative is replaced anywhere in WS.csv."""
+    if tag in ("JJ", "RB"):
+        return "a" if tag == "JJ" else "r"
+    return "v" if tag.startswith("VB") else "n" if tag.startswith("NN") else None
+
+
+def readable_edits(text: str, words: Sequence[Word]) -> list[Edit]:
+    """What `mode=paper` replaces in this text."""
+    contracted = [match.span() for match in _CONTRACTION.finditer(text)]
+    edits = []
+    for word in words:
+        inside = any(start < word.end and word.start < end for start, end in contracted)
+        pos = _readable_part_of_speech(word)
+        if pos and not inside and (new := _replacement(word, pos)):
+            edits.append(Edit(word.start, word.end, new, KINDS[pos]))
+    return edits
+
+
+def _readable_part_of_speech(word: Word) -> PartOfSpeech | None:
+    if word.auxiliary or word.particle or not word.text.isalpha():
+        return None
+    if word.tag in ("NN", "NNS"):
+        return "n"
+    return {"VB": "v", "JJ": "a", "RB": "r"}.get(word.tag[:2])  # type: ignore[return-value]
+
+
+def _replacement(word: Word, pos: PartOfSpeech) -> str | None:
+    """A synonym in the form and the case of the word; None: it stays."""
+    lower = word.text.lower()
+    forms = load_wordnet().lemma_forms(lower, pos)
+    is_inflected = word.tag not in ("NN", "VB", "VBP", "JJ", "RB")
+    # "found" is a word of its own, but as a past tense it is a form of "find".
+    bases = [form for form in forms if form != lower] if is_inflected else []
+    lemma = next(iter(bases or forms), None)
+    if lemma is None or {lemma, lower} & LEFT_ALONE:
+        return None
+    synonym = near_synonym(lemma, pos)
+    if synonym is None:
+        return None
+    new = inflect(synonym, word.tag).replace("_", " ")
+    return None if new == lower else _in_case_of(word.text, new)
+
+
+def _in_case_of(model: str, text: str) -> str:
+    if model.isupper() and len(model) > 1:
+        return text.upper()
+    return text[0].upper() + text[1:] if model[0].isupper() else text
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """The text with the edits, which stand in its order, and with "a" or "an" to suit them."""
+    done, place = "", 0
+    for edit in edits:
+        done += text[place : edit.start]
+        n = "n" if _VOWEL_SOUND.match(edit.new) else ""
+        done = _ARTICLE.sub(rf"\g<1>{n}\g<2>", done) + edit.new
+        place = edit.end
+    return done + text[place:]

@@ -1,0 +1,141 @@
+"""`dialeval augment FILE... --with ws|eda|ctg [-o FILE]`: queries in other words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dialeval.cli.arguments import Columns, Quiet, SkipBad, Verbose, parse_pairs
+
+if TYPE_CHECKING:
+    from dialeval.augment import Query, Tally
+
+
+def augment(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files of queries or dialogues, or a text file with a query per line;"
+            " - is standard input.",
+            show_default=False,
+        ),
+    ],
+    with_: Annotated[
+        list[str],
+        typer.Option(
+            "--with",
+            "-w",
+            help="How: ws (synonyms from WordNet), eda (random words), ctg (a generator); with"
+            " options if need be: ws:mode=released, eda:variants=4. Repeat.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The file to write, as JSON Lines. Without it, show the queries.",
+            show_default=False,
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="Read as queries, text, or a format of: dialeval data formats.",
+            show_default=False,
+        ),
+    ] = None,
+    map: Columns = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", min=1, help="Take only this many queries.", show_default=False),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Of what is random: the same, the same variants.")
+    ] = 0,
+    skip_bad: SkipBad = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: the counts with -o, the queries without.")
+    ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Ask the same thing in other words.
+
+    Each query is the last turn of the user. It gets variants, which `dialeval probe` puts to a
+    chatbot to see how its answers vary. A variant that is the query itself, or one that is there
+    already, is left out and counted.
+    """
+    from dialeval.augment import Tally, augment_file, augment_queries, make_augmenters, read_queries
+    from dialeval.augment.augmenter import watched
+    from dialeval.cli.show import show_warnings
+    from dialeval.terminal import harmless_output, progress_bar
+
+    queries = read_queries(
+        *files,
+        format=format,
+        columns=parse_pairs(map, "--map"),
+        bad="skip" if skip_bad else "raise",
+        limit=limit,
+    )
+    with progress_bar("augmenting", quiet=quiet or as_json, noun="queries") as update:
+
+        def progress(done: int) -> None:
+            update(done, queries.fraction() if limit is None else done / limit)
+
+        if out is not None:
+            tally = augment_file(queries, with_, out, seed=seed, progress=progress)
+            made = []
+        else:
+            tally = Tally()
+            augmented = augment_queries(queries, make_augmenters(with_, seed), tally)
+            made = list(watched(augmented, progress))
+    if as_json:
+        for record in [query.to_record() for query in made] if out is None else [tally.to_record()]:
+            print(json.dumps(record, ensure_ascii=False), file=harmless_output())
+        return
+    for query in made:
+        _show(query)
+    if not quiet:
+        show_warnings(queries.counts, verbose)
+        _show_tally(tally, out)
+
+
+def _show(query: Query) -> None:
+    """The query, and its variants with what is new in them marked."""
+    from rich.text import Text
+
+    from dialeval.augment.changes import changed_pieces
+    from dialeval.terminal import clean, console, say
+
+    say(query.query, style="bold")
+    width = max((len(variant.how) for variant in query.variants), default=0)
+    for variant in query.variants:
+        line = Text(f"  {clean(variant.how):{width}}  ", style="dim")
+        for piece, is_new in changed_pieces(query.query, variant.query):
+            line.append(clean(piece), style="not dim green bold" if is_new else "not dim")
+        console().print(line)
+    if not query.variants:
+        say("  no other wording was found", style="dim")
+    say()
+
+
+def _show_tally(tally: Tally, out: Path | None) -> None:
+    from dialeval.terminal import say
+
+    where = f" in {out}" if out else ""
+    say(f"queries {tally.queries:,}, variants {tally.variants:,}{where}")
+    for how, dropped in (tally.unchanged + tally.repeated).items():
+        same, again = tally.unchanged[how], tally.repeated[how]
+        say(
+            f"left out: {how}: {dropped:,} ({same:,} as the query, {again:,} as another variant)",
+            style="dim",
+        )
+    if tally.bare:
+        say(f"queries without a variant: {tally.bare:,}", style="yellow")

@@ -1,0 +1,12 @@
+"""What the tests of augmentation share."""
+
+import pytest
+
+from dialeval.augment.tagging import load_tagger
+
+
+@pytest.fixture
+def tagger(embedded_models):
+    """The tagger of the default preset."""
+    pytest.importorskip("spacy", reason="needs the extra 'augment'")
+    return load_tagger("spacy-en-sm")
