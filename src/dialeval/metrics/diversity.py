@@ -1,0 +1,157 @@
+"""`diversity`: do its answers vary when the question does? (Pang et al., ACL 2020, section 3.3)
+
+    H_n = - sum over distinct n-grams g of p(g) ln p(g)
+
+over the answers to one query and its paraphrases, taken together (see `ngram_entropy`). It judges a
+system, not a text: the answers come from a probe (`dialeval probe`) or a file of groups. Entropy
+grows with the length of the answers, so a talkative bot looks diverse; `normalised-n` divides by
+its largest possible value, ln(number of n-grams), and `distinct-n` is the share of different
+n-grams. `dispersion` looks past words: one minus the mean cosine between two answers' vectors.
+
+mode=paper     words are what whitespace separates; an answer shorter than n words has no n-grams
+mode=released  the authors' code: words are what single blanks separate; an answer of n words or
+               fewer is one item as a whole
+
+`marginal-diversity` is the baseline of the paper: the entropy over all answers of a system to all
+queries. It is high for a bot that answers every query with the same words, as long as the queries
+differ, which is why the paper conditions on the query.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from dialeval.metric import Metric, Part, option
+from dialeval.metrics.ngram_entropy import count_ngrams, entropy
+from dialeval.question import Answer, Embed, Question
+from dialeval.sample import Sample
+from dialeval.scores import Score
+
+ORDERS = (1, 2, 3)
+
+CITATION = (
+    "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of"
+    " Open-Domain Dialogue Generation. ACL 2020"
+)
+
+
+@dataclass(frozen=True)
+class Diversity(Metric):
+    """n-gram entropy of the answers to a query and its paraphrases."""
+
+    name = "diversity"
+    levels = frozenset({"turn", "dialogue"})
+    needs = frozenset({"variants"})
+    range = (0.0, math.inf)
+    use = "sentence-encoder"
+    citation = CITATION
+
+    n: int = option(2, "order of the n-grams that give the score", low=ORDERS[0], high=ORDERS[-1])
+    mode: Literal["paper", "released"] = option("paper", "plain n-grams, or what the code counts")
+    dispersion: bool = option(True, "ask the model how far the answers lie apart")
+    model: str = option("minilm-l6", "the sentence encoder of the dispersion")
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        if not self.dispersion:
+            return ()
+        return [Embed(self.model, text) for text in dict.fromkeys(_answers(sample))]
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        texts = _answers(sample)
+        parts: dict[str, float] = {}
+        for n in ORDERS:
+            parts |= ngram_parts(count_ngrams(texts, n, self.mode), n)
+        if self.dispersion and len(texts) > 1:
+            vectors = dict(zip(dict.fromkeys(texts), answers, strict=True))
+            parts["dispersion"] = mean_distance([vectors[text] for text in texts])
+        headline = f"entropy-{self.n}"
+        if headline not in parts:
+            return Score.missing("answers too short" if texts else "empty answers")
+        return Score(parts[headline], parts, "" if len(texts) > 1 else "one answer")
+
+    def parts(self) -> tuple[Part, ...]:
+        found = [
+            part
+            for n in ORDERS
+            for part in (
+                Part(f"entropy-{n}", f"entropy of the {n}-grams, in nats"),
+                Part(f"normalised-{n}", f"the same as a share of its largest value, {n}-grams"),
+                Part(f"distinct-{n}", f"share of different {n}-grams"),
+            )
+        ]
+        if self.dispersion:
+            found.append(Part("dispersion", "1 - mean cosine between two answers"))
+        return tuple(found)
+
+    def models(self) -> Mapping[str, str]:
+        return {"encoder": self.model} if self.dispersion else {}
+
+
+@dataclass(frozen=True)
+class MarginalDiversity(Metric):
+    """n-gram entropy of all answers of a system, whatever they answer: a baseline."""
+
+    name = "marginal-diversity"
+    levels = frozenset({"turn", "dialogue"})
+    range = (0.0, math.inf)
+    citation = CITATION
+
+    n: int = option(2, "order of the n-grams", low=ORDERS[0], high=ORDERS[-1])
+    mode: Literal["paper", "released"] = option("paper", "plain n-grams, or what the code counts")
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        return self.to_score(count_ngrams(_answers(sample), self.n, self.mode))
+
+    def to_score(self, counts: Counter[str]) -> Score:
+        value = entropy(counts)
+        return Score.missing("answers too short") if value is None else Score(value)
+
+    def pool(self) -> MarginalPool:
+        return MarginalPool(self)
+
+
+class MarginalPool:
+    """The n-grams of all answers of one system; memory grows with the different ones."""
+
+    def __init__(self, metric: MarginalDiversity) -> None:
+        self._metric = metric
+        self._counts: Counter[str] = Counter()
+
+    def add(self, sample: Sample) -> None:
+        self._counts.update(count_ngrams(_answers(sample), self._metric.n, self._metric.mode))
+
+    def result(self) -> Score:
+        return self._metric.to_score(self._counts)
+
+
+def ngram_parts(counts: Counter[str], n: int) -> dict[str, float]:
+    """Entropy and its relatives; nothing where there is no n-gram."""
+    value, total = entropy(counts), counts.total()
+    if value is None:
+        return {}
+    largest = math.log(total)
+    return {
+        f"entropy-{n}": value,
+        f"normalised-{n}": value / largest if largest else 0.0,
+        f"distinct-{n}": len(counts) / total,
+    }
+
+
+def mean_distance(vectors: Sequence[Answer]) -> float:
+    """1 - cosine, over all pairs of answers."""
+    import numpy as np
+
+    units = [v / (np.linalg.norm(v) or 1.0) for v in np.asarray(vectors, dtype=np.float64)]
+    cosines = [float(one @ other) for one, other in combinations(units, 2)]
+    return 1.0 - math.fsum(cosines) / len(cosines)
+
+
+def _answers(sample: Sample) -> list[str]:
+    """What the system said: to the variants of a query, or, without any, the response."""
+    said = [variant.response for variant in sample.variants] or [sample.response or ""]
+    return [text for text in said if text.strip()]
