@@ -186,6 +186,19 @@ class DocumentFrequency(Question):
     texts: tuple[str, ...]
 
 
+NLI_LABELS = ("contradiction", "neutral", "entailment")
+"""The order of the answer to `Inference`, whatever the order inside a model is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inference(Question):
+    """Does `hypothesis` follow from `premise`, or contradict it? Answer: the probabilities of
+    `NLI_LABELS`, in that order. What does not fit the model is cut from the longer text."""
+
+    premise: str
+    hypothesis: str
+
+
 class Model(Protocol):
     """Answers a batch of questions, nothing else. It never knows which metric asked."""
 

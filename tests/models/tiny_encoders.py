@@ -39,7 +39,9 @@ def save_bert(directory: Path, *, kind: str = "bert") -> Path:
     backend.normalizer = normalizers.BertNormalizer(lowercase=True)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend,
@@ -66,7 +68,9 @@ def save_roberta(directory: Path) -> Path:
     )
     backend.train_from_iterator(["the cat sat on the mat", "do you like the dog"], trainer)
     backend.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)],
     )
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend,

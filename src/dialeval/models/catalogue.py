@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-Role = Literal["causal-lm", "seq2seq-lm", "encoder", "classifier", "word-vectors", "tagger"]
+Role = Literal[
+    "causal-lm", "seq2seq-lm", "generator", "encoder", "classifier", "word-vectors", "tagger"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,15 @@ _ENTRIES = (
         Package("adapters/smollm2-135m-dialogue"),
         4_940_000,
         base="smollm2-135m",
+    ),
+    Entry(
+        "minilm-l6-nli",
+        "classifier",
+        "CC-BY-SA-4.0",
+        "minilm-l6 with an adapter and a head that learned which sentences contradict each other",
+        Package("adapters/minilm-l6-nli"),
+        5_500_000,
+        base="minilm-l6",
     ),
     Entry(
         "spacy-en-sm",

@@ -15,7 +15,6 @@ its batch beyond rounding (1e-5, 32-bit floats).
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,9 +26,12 @@ import torch
 
 from dialeval.errors import JobError, UsageError
 from dialeval.models.loading import (
+    SURROGATE,
+    batches_by_length,
     choose_device,
     is_out_of_memory,
     load_tokenizer,
+    positions_of,
     silence,
     window_of,
 )
@@ -43,9 +45,6 @@ TOKENS_PER_BATCH = 4096
 
 STATES_HELD = 1 << 26
 """Numbers kept while token matches are computed: 256 MB."""
-
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half a character: Python can hold one, a tokenizer cannot."""
 
 
 def load(directory: Path, *, device: str = "auto") -> Encoder:
@@ -77,7 +76,7 @@ class Encoder:
         self.truncated = 0
         self._tokenizer = tokenizer
         self._model = model
-        self._limit = min(window_of(model, tokenizer), _positions(model))
+        self._limit = min(window_of(model, tokenizer), positions_of(model))
         self._sentence_limit = min(sentence_limit or self._limit, self._limit)
         self._ends = {tokenizer.cls_token_id, tokenizer.sep_token_id}
         self._byte_level = type(tokenizer.backend_tokenizer.pre_tokenizer).__name__ == "ByteLevel"
@@ -181,7 +180,8 @@ class Encoder:
         self, tokens: Sequence[Tokens], layer: int = -1
     ) -> Iterator[tuple[int, torch.Tensor]]:
         """(number of the text, its states without padding), a batch at a time."""
-        for batch in _batches([len(text.ids) for text in tokens]):
+        lengths = [len(text.ids) for text in tokens]
+        for batch in batches_by_length(lengths, TOKENS_PER_BATCH):
             states = self._states([tokens[number] for number in batch], layer)
             yield from zip(batch, states, strict=True)
 
@@ -237,23 +237,3 @@ def pool(states: torch.Tensor, how: Literal["mean", "cls", "max"]) -> torch.Tens
     if how == "mean":
         return states.mean(dim=0)
     return states[0] if how == "cls" else states.amax(dim=0)
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of texts of similar length, longest first, within the token budget."""
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > TOKENS_PER_BATCH:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
-
-
-def _positions(model: Any) -> int:
-    """How many tokens the model has positions for."""
-    table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
-    padding = getattr(table, "padding_idx", None)
-    # RoBERTa counts positions from behind its padding.
-    return int(model.config.max_position_embeddings) - (0 if padding is None else padding + 1)

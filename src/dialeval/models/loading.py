@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from dialeval.errors import UsageError
 
 UNSTATED = 1 << 20
 """transformers writes 1e30 where a tokenizer does not know the length that its model can take."""
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character: Python can hold one, a tokenizer cannot."""
 
 
 @contextmanager
@@ -39,6 +43,28 @@ def choose_device(wanted: str) -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def load_language_model(
+    auto_class: str, directory: Path, *, device: str = "auto", adapter: Path | None = None
+) -> tuple[Any, Any]:
+    """Model and tokenizer of a directory in the Hugging Face layout; an adapter (LoRA) is merged.
+
+    `auto_class` is a class of transformers: AutoModelForCausalLM, AutoModelForSeq2SeqLM.
+    """
+    import torch
+    import transformers
+
+    with silence():
+        tokenizer = load_tokenizer(directory)
+        model: Any = getattr(transformers, auto_class).from_pretrained(
+            directory, local_files_only=True, dtype=torch.float32, weights_only=True
+        )
+        if adapter is not None:
+            from peft import PeftModel
+
+            model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    return model.to(choose_device(device)), tokenizer
 
 
 def load_tokenizer(directory: Path) -> Any:
@@ -70,9 +96,29 @@ def window_of(model: Any, tokenizer: Any) -> int:
     return min(known, default=UNSTATED)
 
 
+def positions_of(model: Any) -> int:
+    """How many tokens an encoder has positions for."""
+    table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    # RoBERTa counts positions from behind its padding.
+    return int(model.config.max_position_embeddings) - (0 if padding is None else padding + 1)
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether a smaller batch may succeed: CPU allocators raise a plain RuntimeError."""
     if isinstance(error, MemoryError):
         return True
     words = ("out of memory", "not enough memory", "can't allocate memory")
     return isinstance(error, RuntimeError) and any(word in str(error).lower() for word in words)
+
+
+def batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Numbers of texts of similar length, longest first, within a budget of tokens."""
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > tokens:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch

@@ -86,7 +86,8 @@ def _describe(name: str, directory: Path, entry: Entry | None) -> Located:
     adapter = read_json(directory / "adapter_config.json")
     if adapter:
         base = _locate_base(directory, adapter)
-        return Located(name, base.role, directory, entry, base=base)
+        role: Role = "classifier" if adapter.get("task_type") == "SEQ_CLS" else base.role
+        return Located(name, role, directory, entry, base=base)
     if entry:
         return Located(name, entry.role, directory, entry)
     config = read_json(directory / "config.json")
@@ -116,6 +117,8 @@ def _role(directory: Path, config: dict[str, Any]) -> Role:
         if any(any(directory.glob(pattern)) for pattern in ("*.npy", "*.vec", "*.txt")):
             return "word-vectors"
         raise UsageError(f"{directory}: not a model: there is no config.json.")
+    if config.get("model_type") == "dialeval-lstm":  # made by `dialeval train seq2seq`
+        return "generator"
     names = config.get("architectures") or [""]
     name = str(names[0])
     if config.get("is_encoder_decoder") or name.endswith("ForConditionalGeneration"):

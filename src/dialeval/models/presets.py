@@ -15,6 +15,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "lm": "smollm2-135m-dialogue",
         "follow-ups": "smollm2-135m",
         "dialogue-lm": "smollm2-135m",
+        "nli": "minilm-l6-nli",
         "encoder": "minilm-l6",
         "sentence-encoder": "minilm-l6",
         "token-encoder": "minilm-l6",

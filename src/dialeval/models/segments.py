@@ -12,16 +12,13 @@ ordinary characters. Special tokens come from markers only.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from dialeval.errors import UsageError
+from dialeval.models.loading import SURROGATE
 from dialeval.models.start_token import start_token
-
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half a character: Python can hold one, a tokenizer cannot. One for one, so spans stay right."""
 
 REMEMBERED = 1 << 12
 """Pieces kept with their ids, a few kB each: a context comes back in every question about it."""

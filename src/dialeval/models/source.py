@@ -24,6 +24,7 @@ LOADERS: Mapping[Role, str] = {
     "causal-lm": "dialeval.models.causal_lm:load",
     "seq2seq-lm": "dialeval.models.seq2seq_lm:load",
     "encoder": "dialeval.models.encoder:load",
+    "classifier": "dialeval.models.classifier:load",
     "word-vectors": "dialeval.models.word_vectors:load",
 }
 """Role -> `load(directory: Path, *, device: str) -> Model`, and for language models
@@ -44,7 +45,7 @@ class Models:
         if found.role not in LOADERS:
             raise UsageError(f"model {name!r} is a {found.role}: it answers no questions.")
         with offline():
-            directory = _ready(found.base or found)
+            directory = ready(found.base or found)
             device = "cpu" if found.role == "word-vectors" else _device(self.device)
             options: dict[str, Any] = {"device": device}
             if found.base:
@@ -68,7 +69,7 @@ def fingerprint(found: Located) -> str:
     return fingerprint_of(digests, commit_of(found.directory), base)
 
 
-def _ready(found: Located) -> Path:
+def ready(found: Located) -> Path:
     """A directory of safe weights for a loader; somebody's GGUF is converted on first use."""
     if found.gguf:
         return converted(found.gguf)

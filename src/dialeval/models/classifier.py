@@ -1,0 +1,152 @@
+"""Classifiers of sentence pairs: BERT, RoBERTa and their relatives answer `Inference`.
+
+Which of a model's outputs means contradiction is read from its configuration (`id2label`): models
+trained on the same data order their labels differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dialeval.errors import JobError, UsageError
+from dialeval.models.loading import (
+    SURROGATE,
+    batches_by_length,
+    choose_device,
+    is_out_of_memory,
+    load_tokenizer,
+    positions_of,
+    silence,
+    window_of,
+)
+from dialeval.question import NLI_LABELS, Answer, Inference, Question
+
+TOKENS_PER_BATCH = 4096
+LONGEST = 256
+"""Tokens of a pair, as far as the model can read so many: both texts are single turns."""
+
+Inputs = dict[str, torch.Tensor]
+Segmented = tuple[list[int], list[int]]
+"""Token ids, and of each token the text that it belongs to: 0 or 1."""
+
+
+def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> Classifier:
+    """The classifier in a directory of the Hugging Face layout; an adapter brings its own head."""
+    from transformers import AutoModelForSequenceClassification
+
+    head = {"num_labels": len(NLI_LABELS)} | label_names() if adapter else {}
+    with silence():
+        tokenizer = load_tokenizer(directory)
+        model: Any = AutoModelForSequenceClassification.from_pretrained(
+            directory, local_files_only=True, dtype=torch.float32, weights_only=True, **head
+        )
+        if adapter is not None:
+            from peft import PeftModel
+
+            model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    return Classifier(model.to(choose_device(device)), tokenizer)
+
+
+def label_names() -> dict[str, Any]:
+    """Our labels in the words of a transformers configuration."""
+    return {
+        "id2label": dict(enumerate(NLI_LABELS)),
+        "label2id": {name: i for i, name in enumerate(NLI_LABELS)},
+    }
+
+
+class Classifier:
+    """A tokenizer and a model. `truncated` counts the pairs that were cut so far."""
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self.truncated = 0
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self._columns = label_columns(model.config)
+        body = getattr(model, model.base_model_prefix)
+        self._limit = min(LONGEST, window_of(model, tokenizer), positions_of(body))
+
+    def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        pairs = []
+        for question in questions:
+            if not isinstance(question, Inference):
+                raise UsageError(
+                    f"model {question.model!r} is a classifier of sentence pairs and cannot answer"
+                    f" {type(question).__name__} questions"
+                )
+            pairs.append((question.premise, question.hypothesis))
+        if not pairs:
+            return
+        encoded = self._encode(pairs)
+        for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):
+            probabilities = self._probabilities([encoded[i] for i in batch])
+            yield from zip(batch, probabilities.cpu().double().numpy(), strict=True)
+
+    def _encode(self, pairs: Sequence[tuple[str, str]]) -> list[Segmented]:
+        clean = [[SURROGATE.sub("\ufffd", text.strip()) for text in pair] for pair in pairs]
+        columns = [list(column) for column in zip(*clean, strict=True)]
+        read = self._tokenizer(*columns, return_token_type_ids=True, verbose=False)
+        encoded: list[Segmented] = list(zip(read.input_ids, read.token_type_ids, strict=True))
+        for number, (ids, _) in enumerate(encoded):
+            if len(ids) > self._limit:
+                self.truncated += 1
+                cut = self._tokenizer(
+                    *clean[number],
+                    truncation=True,
+                    max_length=self._limit,
+                    return_token_type_ids=True,
+                )
+                encoded[number] = (cut.input_ids, cut.token_type_ids)
+        return encoded
+
+    def _probabilities(self, batch: Sequence[Segmented]) -> torch.Tensor:
+        inputs = pad(batch, self._tokenizer)
+        try:
+            with torch.inference_mode():
+                on_device = {name: t.to(self._model.device) for name, t in inputs.items()}
+                logits: torch.Tensor = self._model(**on_device).logits.double()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise JobError(
+                    f"not enough memory for a single pair of {len(batch[0][0])} tokens."
+                    " Close other programs, or use a smaller model."
+                ) from error
+            half = len(batch) // 2
+            both = (self._probabilities(batch[:half]), self._probabilities(batch[half:]))
+            return torch.cat(both)
+        return logits.softmax(-1)[:, self._columns]
+
+
+def pad(batch: Sequence[Segmented], tokenizer: Any) -> Inputs:
+    """Token ids and segments as tensors; the padding is masked."""
+    shape = (len(batch), max(len(ids) for ids, _ in batch))
+    inputs = {
+        "input_ids": torch.full(shape, tokenizer.pad_token_id),
+        "attention_mask": torch.zeros(shape, dtype=torch.long),
+    }
+    if "token_type_ids" in tokenizer.model_input_names:
+        inputs["token_type_ids"] = torch.zeros(shape, dtype=torch.long)
+    for row, (ids, types) in enumerate(batch):
+        inputs["input_ids"][row, : len(ids)] = torch.tensor(ids)
+        inputs["attention_mask"][row, : len(ids)] = 1
+        if "token_type_ids" in inputs:
+            inputs["token_type_ids"][row, : len(ids)] = torch.tensor(types)
+    return inputs
+
+
+def label_columns(config: Any) -> list[int]:
+    """Which of the model's outputs belongs to each of `NLI_LABELS`."""
+    names = {str(name).strip().lower(): int(i) for i, name in (config.id2label or {}).items()}
+    missing = [label for label in NLI_LABELS if label not in names]
+    if missing or len(names) != len(NLI_LABELS):
+        raise UsageError(
+            f"this classifier names its labels {', '.join(names)}; to judge contradictions it must"
+            f" name them {', '.join(NLI_LABELS)} (id2label in its config.json)"
+        )
+    return [names[label] for label in NLI_LABELS]
