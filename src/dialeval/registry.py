@@ -87,6 +87,9 @@ METRICS: Registry[type[Metric]] = Registry(
         "chrf": "dialeval.metrics.chrf:Chrf",
         "coherence": "dialeval.metrics.coherence:Coherence",
         "fluency": "dialeval.metrics.fluency:Fluency",
+        "diversity": "dialeval.metrics.diversity:Diversity",
+        "marginal-diversity": "dialeval.metrics.diversity:MarginalDiversity",
+        "consistency": "dialeval.metrics.consistency:Consistency",
         "pmi": "dialeval.metrics.pmi:Pmi",
         "full": "dialeval.metrics.full:Full",
         "fed": "dialeval.metrics.fed:Fed",
@@ -117,6 +120,13 @@ READERS: Registry[Reader] = Registry(
         "holistic": "dialeval.readers.holistic_ratings:READER",
         "holistic-diversity": "dialeval.readers.holistic_diversity:READER",
         "holistic-consistency": "dialeval.readers.holistic_consistency:READER",
+        "engage": "dialeval.readers.engage:READER",
+        "convai2": "dialeval.readers.convai2:READER",
+        "topical-chat": "dialeval.readers.topical_chat:READER",
+        "dailydialog": "dialeval.readers.dailydialog:READER",
+        "empathetic": "dialeval.readers.empathetic:READER",
+        "personachat": "dialeval.readers.personachat:READER",
+        "probe": "dialeval.readers.probe:READER",
     },
 )
 

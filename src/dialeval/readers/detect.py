@@ -21,6 +21,13 @@ SPECIFIC = (
     "fed",
     "holistic-diversity",
     "holistic",
+    "probe",
+    "engage",
+    "convai2",
+    "topical-chat",
+    "dailydialog",
+    "empathetic",
+    "personachat",
 )
 GENERAL = ("chat", "jsonl", "csv", "tsv")
 """Plugins are asked between the two."""
@@ -40,7 +47,9 @@ def detect(source: Source) -> Reader:
             return READERS.get(_BY_NAME[suffix.lower()])
     known = ", ".join(READERS.names())
     if source.is_directory:
-        looked_for = "eval_data/DATASET/SYSTEM/human_ctx.txt (grade) or rater1.txt (holistic)"
+        looked_for = (
+            "eval_data/DATASET/SYSTEM/human_ctx.txt (grade), rater1.txt (holistic), probe.json"
+        )
         raise UnreadableError(f"the folder fits no format: looked for {looked_for}")
     raise UnreadableError(
         "the format is not recognised: looked for JSON records with messages, response, responses"

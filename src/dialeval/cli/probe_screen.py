@@ -1,0 +1,178 @@
+"""How a probe looks on the screen: while it runs, when it ends, and query by query."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dialeval.probe.report import CONTRADICTION
+from dialeval.table import count
+from dialeval.terminal import PLAIN_PROGRESS_SECONDS, console, say
+
+if TYPE_CHECKING:
+    from dialeval.probe.probing import Progress
+    from dialeval.probe.report import ProbedQuery
+    from dialeval.probe.summary import ProbeSummary
+
+Watch = Callable[["Progress"], None]
+
+
+@contextmanager
+def asking_bar(*, quiet: bool = False) -> Iterator[Watch]:
+    """Questions that ended, how many a second, how many failed, and the time that is left."""
+    if quiet:
+        yield lambda progress: None
+    elif sys.stderr.isatty():
+        with _moving_bar() as watch:
+            yield watch
+    else:
+        yield _plain_lines()
+
+
+class _Speed:
+    """How fast a stage is, since it began."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._start = (0.0, 0)
+
+    def per_second(self, progress: Progress) -> float:
+        now = time.monotonic()
+        if progress.stage != self._stage:
+            self._stage, self._start = progress.stage, (now, progress.done)
+        began, before = self._start
+        return (progress.done - before) / (now - began) if now > began else 0.0
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.1f}/s"
+
+
+@contextmanager
+def _moving_bar() -> Iterator[Watch]:
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeRemainingColumn(),
+    )
+    speed = _Speed()
+    with Bar(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task("probing", total=None, note="")
+
+        def watch(progress: Progress) -> None:
+            failures = f", {progress.failed:,} failed" if progress.failed else ""
+            bar.update(
+                task,
+                description=progress.stage,
+                completed=progress.done,
+                total=progress.total,
+                note=_rate(speed.per_second(progress)) + failures,
+            )
+
+        yield watch
+
+
+def _plain_lines() -> Watch:
+    """A line now and then, where no bar can move."""
+    last, speed = time.monotonic(), _Speed()
+
+    def watch(progress: Progress) -> None:
+        nonlocal last
+        per_second = speed.per_second(progress)
+        if time.monotonic() - last < PLAIN_PROGRESS_SECONDS:
+            return
+        last = time.monotonic()
+        left = (progress.total - progress.done) / per_second if per_second else None
+        say(
+            f"{progress.stage}: {progress.done:,} of {progress.total:,}, {_rate(per_second)},"
+            f" {progress.failed:,} failed" + ("" if left is None else f", about {left:.0f} s left"),
+            stderr=True,
+        )
+
+    return watch
+
+
+def show_summary(summary: ProbeSummary, quiet: bool) -> None:
+    """What was asked and what failed, with examples; then what to do next."""
+    if not quiet:
+        replies = "reply" if summary.answered == 1 else "replies"
+        say(
+            f"{summary.system}: {count(summary.asked, 'question')} asked now,"
+            f" {summary.answered:,} {replies} to {_queries(summary.queries)}"
+        )
+        if summary.bare:
+            say(f"not asked: {_queries(summary.bare)} without a variant")
+    for failure in summary.failures:
+        say(f"{failure.count:,} failed: {failure.reason}", stderr=True, style="yellow")
+        for example in failure.examples:
+            say(f"    {example}", stderr=True, style="yellow")
+    if not summary.answered:
+        say("No question was answered.", stderr=True, style="red")
+    if quiet or not summary.answered:
+        return
+    gaps = summary.gaps
+    if gaps.diversity or gaps.consistency or gaps.variants:
+        say(
+            f"The failures leave {count(gaps.diversity + gaps.consistency, 'sample')} out and"
+            f" {count(gaps.variants, 'answer')} missing in others."
+            " The same command asks them again.",
+            style="yellow",
+        )
+    made = ", ".join(f"{n:,} of {name}" for name, n in summary.samples.items() if n)
+    say(f"samples: {made or 'none'}. Score them:")
+    metrics = " ".join(f"-m {name}" for name, n in summary.samples.items() if n)
+    say(f"    dialeval score {summary.directory} {metrics} -o {summary.directory}-scores")
+    say(f"    dialeval show {summary.directory}-scores")
+
+
+def show_queries(queries: Sequence[ProbedQuery], top: int) -> None:
+    for number, query in enumerate(queries[:top], 1):
+        _show_query(number, query)
+    if len(queries) > top:
+        say(f"... and {_queries(len(queries) - top)} more: --top", style="dim")
+
+
+def _show_query(number: int, query: ProbedQuery) -> None:
+    system = f" ({query.system})" if query.system else ""
+    say(f"{number}. {query.id}{system}: {_verdict(query)}", style="bold")
+    for text in query.context:
+        say(f"     {text}", style="dim")
+    for place, said in enumerate(query.answers):
+        contradicts = (said.contradiction or 0.0) > CONTRADICTION
+        mark = f"   contradicts the first, {said.contradiction:.2f}" if contradicts else ""
+        say(f"   {'?' if place == 0 else '~'} {said.query}", style="cyan" if place == 0 else None)
+        say(f"       {said.response}{mark}", style="red" if contradicts else None)
+    for pair in query.again:
+        contradicts = (pair.probability or 0.0) > CONTRADICTION
+        likely = "" if pair.probability is None else f", contradiction {pair.probability:.2f}"
+        say(f"   asked again{likely}", style="red" if contradicts else None)
+        say(f"       said     {pair.earlier}")
+        say(f"     ~ {pair.paraphrase}")
+        say(f"       and then {pair.later}", style="red" if contradicts else None)
+    for note in query.notes:
+        say(f"   {note}", style="dim")
+    say()
+
+
+def _verdict(query: ProbedQuery) -> str:
+    found = []
+    if query.answers:
+        found.append(f"{query.different} different answers of {len(query.answers)}")
+    orders = [query.entropy[f"entropy-{n}"] for n in (1, 2, 3) if f"entropy-{n}" in query.entropy]
+    if orders:
+        found.append("entropy " + " / ".join(f"{value:.2f}" for value in orders))
+    if query.consistency is not None:
+        found.append(f"consistency {query.consistency:.2f}")
+    return ", ".join(found) or "not scored"
+
+
+def _queries(n: int) -> str:
+    return f"{n:,} query" if n == 1 else f"{n:,} queries"

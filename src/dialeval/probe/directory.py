@@ -1,0 +1,182 @@
+"""The directory of a probe, while it is written and when it is read.
+
+runs/probe/
+  probe.json        the system, the queries' digest, how they were augmented, the protocol
+  queries.jsonl     the queries with the variants that are asked
+  exchanges.jsonl   every question and reply, a line each
+  samples.jsonl     what `dialeval score` reads: there when the probe is done
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dialeval.augment.queries import read_queries
+from dialeval.augment.query import Query
+from dialeval.errors import JobError, UsageError
+from dialeval.probe.exchange import Exchange, Key, read_exchanges
+from dialeval.sample import Sample
+from dialeval.storage import atomic_path, write_json
+from dialeval.version import __version__
+
+SETTINGS, QUERIES, EXCHANGES, SAMPLES = (
+    "probe.json",
+    "queries.jsonl",
+    "exchanges.jsonl",
+    "samples.jsonl",
+)
+CONTENTS = (SETTINGS, QUERIES, EXCHANGES, SAMPLES, ".lock")
+
+PROBE_FORMAT = 1
+"""Raised when an older dialeval could misread the directory."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A probe that was opened to be read; `samples` is empty while it is not done."""
+
+    directory: Path
+    settings: Mapping[str, Any]
+    queries: tuple[Query, ...]
+    exchanges: Mapping[Key, Exchange]
+    samples: tuple[Sample, ...]
+
+
+def open_probe(directory: str | Path) -> Probe:
+    """Reads what `dialeval probe -o` wrote, finished or not."""
+    path = Path(directory)
+    settings = read_settings(path)
+    if settings is None:
+        raise UsageError(f"{path} is not a probe: it has no {SETTINGS}")
+    samples = path / SAMPLES
+    lines = samples.read_text(encoding="utf-8").splitlines() if samples.exists() else []
+    return Probe(
+        path,
+        settings,
+        tuple(read_queries(path / QUERIES, format="queries")),
+        read_exchanges(path / EXCHANGES),
+        tuple(Sample.from_record(json.loads(line)) for line in lines),
+    )
+
+
+def read_settings(directory: Path) -> dict[str, Any] | None:
+    """What `probe.json` holds; None where there is none."""
+    path = directory / SETTINGS
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        probe_format = record["probe_format"]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} is damaged. Probe again with --overwrite.") from error
+    if probe_format != PROBE_FORMAT:
+        raise UsageError(
+            f"{directory} has probe format {probe_format}; this dialeval reads format"
+            f" {PROBE_FORMAT}. Probe again with --overwrite."
+        )
+    return dict(record)
+
+
+class ProbeDirectory:
+    """A directory that a probe writes: claimed by one process, begun or gone on with."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.queries = path / QUERIES
+        self.exchanges = path / EXCHANGES
+
+    @contextmanager
+    def exclusive(self, overwrite: bool = False) -> Iterator[None]:
+        """Holds the directory; a second process gets a clear message instead of a mess."""
+        from filelock import FileLock, Timeout
+
+        self._check_is_probe_or_empty()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise JobError(f"cannot create {self.path}: {error.strerror}") from error
+        lock = FileLock(self.path / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise JobError(
+                f"another process is writing {self.path}. Wait for it, or choose another -o."
+            ) from None
+        try:
+            if overwrite:
+                for name in (SETTINGS, SAMPLES, EXCHANGES, QUERIES):
+                    (self.path / name).unlink(missing_ok=True)
+            yield
+        finally:
+            lock.release()
+
+    def holds(self, settings: Mapping[str, Any]) -> bool:
+        """Is this probe begun already? Raises where another one is."""
+        earlier = read_settings(self.path)
+        if earlier is None:
+            return False
+        if different := differences(earlier, settings):
+            raise UsageError(
+                f"{self.path} holds a probe with other settings:\n  "
+                + "\n  ".join(different)
+                + "\nRepeat the earlier command to go on with it, add --overwrite to start again,"
+                " or choose another -o."
+            )
+        return True
+
+    def begin(self, settings: Mapping[str, Any]) -> None:
+        """From here on the directory is a probe; the queries are there before."""
+        self.exchanges.unlink(missing_ok=True)
+        (self.path / SAMPLES).unlink(missing_ok=True)
+        about = {"probe_format": PROBE_FORMAT, "dialeval": __version__}
+        write_json(self.path / SETTINGS, {**about, **settings})
+
+    def write_samples(self, samples: Sequence[Sample]) -> None:
+        with atomic_path(self.path / SAMPLES) as temporary:
+            lines = [json.dumps(sample.to_record(), ensure_ascii=False) for sample in samples]
+            temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def _check_is_probe_or_empty(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path} is a file; a probe is a directory. Choose another -o.")
+        if not self.path.is_dir():
+            return
+        temporary = tuple(f".{name}." for name in CONTENTS)
+        foreign = [
+            entry.name
+            for entry in self.path.iterdir()
+            if entry.name not in CONTENTS and not entry.name.startswith(temporary)
+        ]
+        if foreign:
+            raise UsageError(
+                f"{self.path} is not a probe: it holds {sorted(foreign)[0]!r}. Choose another -o."
+            )
+
+
+def differences(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """`system.temperature: 0.7 there, 1.0 here`, for each setting that is not the same."""
+    old, new = dict(_flat(earlier)), dict(_flat(now))
+    ignored = {"probe_format", "dialeval"}
+    names = [name for name in (*new, *(n for n in old if n not in new)) if name not in ignored]
+    return [
+        f"{name}: {_shown(old.get(name))} there, {_shown(new.get(name))} here"
+        for name in names
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _shown(value: object) -> str:
+    return "not set" if value is None else json.dumps(value, ensure_ascii=False)

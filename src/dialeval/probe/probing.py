@@ -1,0 +1,214 @@
+"""`probe`: puts queries and their variants to a system, and keeps every answer.
+
+    system = open_system("openai:http://localhost:8000/v1#my-bot")
+    summary = probe(system, read_queries("queries.jsonl"), "runs/probe")
+
+The same call goes on with a probe that was interrupted: it asks only what has no reply yet, which
+includes what failed. A question that fails costs itself; the samples do without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from dialeval.augment.queries import read_queries, write_queries
+from dialeval.augment.query import Query
+from dialeval.errors import UsageError
+from dialeval.probe.answers import Gaps, samples_of
+from dialeval.probe.asking import ask_all
+from dialeval.probe.directory import ProbeDirectory
+from dialeval.probe.exchange import Exchange, Recording, write_exchanges
+from dialeval.probe.plan import ORIGINAL, Ask, Plan, Protocol
+from dialeval.probe.summary import ProbeSummary, count_failures
+from dialeval.systems.system import System
+
+DEFAULT_AUGMENTER = "ws"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a probe is: queries that have variants, or questions that ended, and failed."""
+
+    stage: Literal["augmenting", "asking"]
+    done: int
+    total: int
+    failed: int = 0
+
+
+Watch = Callable[[Progress], None]
+
+
+def probe(
+    system: System,
+    queries: Iterable[Query],
+    out: str | Path,
+    *,
+    protocol: Protocol = "both",
+    paraphrases: int = 1,
+    augment: Sequence[str] | None = None,
+    seed: int | None = None,
+    name: str = "",
+    overwrite: bool = False,
+    watch: Watch = lambda progress: None,
+) -> ProbeSummary:
+    """Asks the system and returns what came of it; the directory `out` holds everything.
+
+    protocol     see `plan.py`
+    paraphrases  how many variants of a query are put again, for consistency
+    augment      augmenters, such as `ws:mode=released`. None: WordNet substitution, unless the
+                 queries have variants already
+    seed         of the augmenters
+    name         what the samples call the system
+    overwrite    start again, whatever `out` holds
+    watch        hears how far it is
+    """
+    given = list(queries)
+    specs = _augmenters(given, augment)
+    name = name or system.name
+    settings = {
+        "system": {"name": name, **system.settings},
+        "queries": {"count": len(given), "sha256": _digest(given)},
+        "augmented_with": {"specs": specs, "seed": seed},
+        "protocol": protocol,
+        "paraphrases": paraphrases,
+    }
+    directory, plan = ProbeDirectory(Path(out)), Plan(protocol, paraphrases)
+    with directory.exclusive(overwrite):
+        if not directory.holds(settings):
+            write_queries(_augmented(given, specs, seed, watch), directory.queries)
+            directory.begin(settings)
+        asked = list(read_queries(directory.queries, format="queries"))
+        return _Asker(system, directory, plan, asked, name).run(watch)
+
+
+class _Asker:
+    """One pass over a probe: asks what is missing, then writes the files in their final order."""
+
+    def __init__(
+        self,
+        system: System,
+        directory: ProbeDirectory,
+        plan: Plan,
+        queries: Sequence[Query],
+        name: str,
+    ) -> None:
+        self._system = system
+        self._directory = directory
+        self._plan = plan
+        self._queries = {query.id: query for query in queries if query.variants}
+        self._bare = len(queries) - len(self._queries)
+        self._name = name
+        self._recording = Recording(directory.exchanges)
+
+    def run(self, watch: Watch) -> ProbeSummary:
+        if not self._queries:
+            raise UsageError(
+                "no query has a variant, so there is nothing to compare. Augment them"
+                " (dialeval augment FILE --with eda), or choose another augmenter: --with"
+            )
+        asked = self._ask(watch)
+        everything = [
+            self._recording.exchanges[query.id, what]
+            for query in self._queries.values()
+            for what in self._plan.names(query)
+            if (query.id, what) in self._recording.exchanges
+        ]
+        write_exchanges(self._directory.exchanges, everything)
+        return self._finish(asked, everything)
+
+    def _ask(self, watch: Watch) -> int:
+        """Puts every question that has no reply yet; returns how many those were."""
+        missing = self._missing()
+        total = sum(len(self._plan.names(query)) for query in self._queries.values())
+        done = total - len(missing) - self._not_yet(missing)
+        asked = failed = 0
+
+        def react(exchange: Exchange) -> list[Ask]:
+            nonlocal done, total, asked, failed
+            self._recording.add(exchange)
+            query = self._queries[exchange.query]
+            done, asked = done + 1, asked + 1
+            failed += exchange.failure is not None
+            opened: list[Ask] = []
+            if exchange.what == ORIGINAL:
+                if exchange.reply is None:
+                    total -= len(self._plan.put_again(query))
+                else:
+                    opened = self._plan.following(query, exchange.reply)
+            watch(Progress("asking", done, total, failed))
+            return opened
+
+        watch(Progress("asking", done, total))
+        with self._recording:
+            ask_all(self._system, missing, react)
+        return asked
+
+    def _missing(self) -> list[Ask]:
+        asks: list[Ask] = []
+        for query in self._queries.values():
+            asks += self._plan.opening(query)
+            if (first := self._recording.answer((query.id, ORIGINAL))) is not None:
+                asks += self._plan.following(query, first)
+        return [ask for ask in asks if self._recording.answer(ask.key) is None]
+
+    def _not_yet(self, missing: Sequence[Ask]) -> int:
+        """Questions that wait for the answer to a query."""
+        waiting = (self._queries[ask.query] for ask in missing if ask.what == ORIGINAL)
+        return sum(len(self._plan.put_again(query)) for query in waiting)
+
+    def _finish(self, asked: int, exchanges: Sequence[Exchange]) -> ProbeSummary:
+        gaps = Gaps()
+        samples = list(
+            samples_of(self._queries.values(), self._plan, self._recording.answer, self._name, gaps)
+        )
+        self._directory.write_samples(samples)
+        failures = count_failures(exchanges)
+        failed = sum(failure.count for failure in failures)
+        diversity = sum(bool(sample.variants) for sample in samples)
+        return ProbeSummary(
+            directory=self._directory.path,
+            system=self._name,
+            queries=len(self._queries),
+            asked=asked,
+            answered=len(exchanges) - failed,
+            failed=failed,
+            failures=failures,
+            bare=self._bare,
+            samples={"diversity": diversity, "consistency": len(samples) - diversity},
+            gaps=gaps,
+        )
+
+
+def _augmenters(queries: Sequence[Query], given: Sequence[str] | None) -> list[str]:
+    if given is not None:
+        return list(given)
+    return [] if any(query.variants for query in queries) else [DEFAULT_AUGMENTER]
+
+
+def _augmented(
+    queries: Sequence[Query],
+    specs: Sequence[str],
+    seed: int | None,
+    watch: Watch,
+) -> Iterable[Query]:
+    if not specs:
+        return queries
+    from dialeval.augment.augmenter import augment_queries, make_augmenters, watched
+
+    return watched(
+        augment_queries(queries, make_augmenters(specs, seed)),
+        lambda done: watch(Progress("augmenting", done, len(queries))),
+    )
+
+
+def _digest(queries: Iterable[Query]) -> str:
+    digest = hashlib.sha256()
+    for query in queries:
+        record: Any = query.to_record()
+        digest.update(json.dumps(record).encode("ascii") + b"\n")
+    return digest.hexdigest()

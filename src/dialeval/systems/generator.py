@@ -1,0 +1,82 @@
+"""`hf:./my-model` or the name of a catalogue model: a language model in this process.
+
+Causal and encoder-decoder models of the Hugging Face layout, and what `dialeval train seq2seq`
+wrote. Many dialogues are continued in one batch; --concurrency says how many. What is sampled
+depends on the seed and the dialogue, not on the batch. Models differ in whether they know
+instructions, so these are put before the first words of the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dialeval.metric import option
+from dialeval.sample import Turn
+from dialeval.systems.system import INSTRUCTIONS, Asking, with_speakers
+
+BATCH = 16
+
+
+@dataclass(frozen=True)
+class GeneratorOptions:
+    """How the model is decoded; `greedy` ignores what is said about sampling and beams."""
+
+    method: Literal["greedy", "beam", "sample"] = option("greedy", "how tokens are chosen")
+    beams: int = option(5, "beams of the beam search", low=1)
+    top_k: int = option(0, "sample from the k likeliest tokens; 0: from all", low=0)
+    top_p: float = option(1.0, "sample from this share of the probability", low=0.0, high=1.0)
+    temperature: float = option(1.0, "randomness of the sampling", low=0.0)
+    max_new_tokens: int = option(64, "longest reply, in tokens", low=1)
+    seed: int = option(0, "the same seed, the same replies", low=0)
+
+
+class LocalModel:
+    """A model that continues dialogues, asked by one thread."""
+
+    concurrency = 1
+
+    def __init__(self, address: str, options: GeneratorOptions, asking: Asking) -> None:
+        from dialeval.models.generation import Decoding, load_generator
+
+        self.name = Path(address).name or address
+        self.batch = asking.concurrency or BATCH
+        self._address = address
+        self._options = options
+        self._generator = load_generator(address)
+        self._decoding = Decoding(
+            method=options.method,
+            beams=options.beams,
+            top_k=options.top_k,
+            top_p=options.top_p,
+            temperature=options.temperature,
+            max_new_tokens=options.max_new_tokens,
+            count=1,
+        )
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return {"kind": "hf", "model": self._address, **vars(self._options)}
+
+    def reply(self, history: Sequence[Turn]) -> str:
+        return self.replies([history])[0]
+
+    def replies(self, histories: Sequence[Sequence[Turn]]) -> list[str]:
+        spoken = [spoken_turns(history) for history in histories]
+        found = self._generator.replies(spoken, self._decoding, self._options.seed)
+        return [candidates[0] if candidates else "" for candidates in found]
+
+    def close(self) -> None:
+        pass
+
+
+def spoken_turns(history: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The turns of user and system, the instructions put before the first words of the user."""
+    if not history or history[0].speaker != INSTRUCTIONS:
+        return with_speakers(history)
+    turns = list(with_speakers(history[1:]))
+    first = next((i for i, turn in enumerate(turns) if turn.speaker == "user"), 0)
+    turns[first] = Turn(f"{history[0].text}\n{turns[first].text}", turns[first].speaker)
+    return tuple(turns)

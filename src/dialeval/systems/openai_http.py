@@ -1,0 +1,209 @@
+"""`openai:http://localhost:8000/v1#my-bot`: a server with OpenAI's chat completions.
+
+vLLM, Ollama, llama.cpp and most hosted models speak it. The part after `#` is the model's name.
+Failures that may pass are tried again, after a wait that doubles or as long as the server asks for;
+a wait that the server asks for holds all questions, not only the one that was refused.
+
+The API key comes from an environment variable and goes into one request header. It is never stored
+or shown: where a server repeats it, in an error or in a reply, it is blotted out.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from dialeval.errors import UsageError
+from dialeval.metric import option
+from dialeval.sample import Turn
+from dialeval.systems.http_post import Answer, post
+from dialeval.systems.pace import LONGEST_HOLD, Pace, back_off, retry_after
+from dialeval.systems.system import Asking, ReplyError, as_messages
+from dialeval.version import __version__
+
+USUAL_KEY = "OPENAI_API_KEY"
+CONCURRENCY = 16
+PASSING = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+"""Statuses after which the same request may succeed: overload, a restart, a time-out behind."""
+DOWN = {401, 403, 404, 405, 410}
+"""Statuses that speak of the address or the key, not of the question."""
+
+
+UNSET = -1
+"""An option that is left to the server."""
+
+
+@dataclass(frozen=True)
+class OpenAiOptions:
+    """What goes into each request, besides the dialogue."""
+
+    temperature: float = option(UNSET, "randomness of the reply, 0 or more", low=0.0)
+    top_p: float = option(UNSET, "share of the probability to sample from", low=0.0, high=1.0)
+    max_tokens: int = option(UNSET, "longest reply, in tokens", low=1)
+    seed: int = option(UNSET, "seed of the server's sampling, where it has one", low=0)
+    system_prompt: str = option("", "what the system is told before the dialogue")
+
+    def fields(self) -> dict[str, object]:
+        """The fields of a request that were set."""
+        numbers = ("temperature", "top_p", "max_tokens", "seed")
+        return {name: getattr(self, name) for name in numbers if getattr(self, name) != UNSET}
+
+
+class OpenAiServer:
+    """One model of one server; safe to ask from several threads."""
+
+    def __init__(self, address: str, options: OpenAiOptions, asking: Asking) -> None:
+        base, _, self.name = address.partition("#")
+        _check_url(base, self.name)
+        self.concurrency = asking.concurrency or CONCURRENCY
+        self._url = base.rstrip("/") + "/chat/completions"
+        self._base = base
+        self._options = options
+        self._asking = asking
+        self._pace = Pace(asking.rate)
+        self._key = find_key(base, asking.key_env)
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        prompt = {"system_prompt": self._options.system_prompt}
+        return {
+            "kind": "openai",
+            "url": self._base,
+            "model": self.name,
+            **self._options.fields(),
+            **(prompt if self._options.system_prompt else {}),
+        }
+
+    def reply(self, history: Sequence[Turn]) -> str:
+        body = json.dumps(self._request(history)).encode("ascii")
+        jitter = random.Random(f"{self._asking.seed} {body.hex()}")
+        wait = 0.0
+        for attempt in range(self._asking.retries + 1):
+            self._pace.wait(wait)
+            try:
+                return self._blotted(self._ask(body))
+            except ReplyError as error:
+                if not error.passing or attempt == self._asking.retries:
+                    raise self._without_key(error) from None
+                wait = back_off(attempt, jitter)
+        raise AssertionError("the last attempt returns or raises")
+
+    def close(self) -> None:
+        self._pace.close()
+
+    def _request(self, history: Sequence[Turn]) -> dict[str, object]:
+        messages = as_messages(history)
+        if prompt := self._options.system_prompt:
+            messages.insert(0, {"role": "system", "content": prompt})
+        return {"model": self.name, "messages": messages, **self._options.fields()}
+
+    def _ask(self, body: bytes) -> str:
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+            "User-Agent": f"dialeval/{__version__}",
+        }
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        answer = post(self._url, body, headers, self._asking.timeout)
+        if answer.status != 200:
+            self._refused(answer)
+        return content_of(answer.body)
+
+    def _refused(self, answer: Answer) -> None:
+        status, said = answer.status, _said(answer.body)
+        seconds = retry_after(answer.headers.get("retry-after")) if status in PASSING else 0.0
+        if seconds > LONGEST_HOLD:
+            raise ReplyError(f"HTTP {status}", f"asks to wait {seconds:.0f} s", down=True)
+        self._pace.hold(seconds)
+        if status in (401, 403) and not self._key:
+            said = f"{said} (no API key was sent: set {USUAL_KEY}, or name another: --key-env)"
+        raise ReplyError(
+            f"HTTP {status}", said.strip(), passing=status in PASSING, down=status in DOWN
+        )
+
+    def _blotted(self, text: str) -> str:
+        return text.replace(self._key, "[API key]") if self._key else text
+
+    def _without_key(self, error: ReplyError) -> ReplyError:
+        detail = self._blotted(error.detail)
+        return ReplyError(error.reason, detail, passing=error.passing, down=error.down)
+
+
+def content_of(body: bytes) -> str:
+    """`choices[0].message.content` of a completion; a list of text parts counts as one text."""
+    try:
+        record: Any = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ReplyError("not JSON", f"{len(body)} bytes", passing=True) from error
+    try:
+        content = record["choices"][0]["message"]["content"]
+        if isinstance(content, list):
+            content = "".join(part["text"] for part in content if part.get("type") == "text")
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ReplyError("not a chat completion", "no choices[0].message.content") from error
+    if content is None:
+        raise ReplyError("empty reply")
+    if not isinstance(content, str):
+        raise ReplyError("not a chat completion", "choices[0].message.content is not a text")
+    return content
+
+
+def _said(body: bytes) -> str:
+    """The first words of an error, for people."""
+    try:
+        record: Any = json.loads(body)
+        found = record.get("error", record) if isinstance(record, dict) else record
+        text = found.get("message", found) if isinstance(found, dict) else found
+    except (ValueError, RecursionError):
+        text = body.decode("utf-8", "replace")
+    return " ".join(str(text).split())[:400]
+
+
+def find_key(url: str, key_env: str | None) -> str:
+    """The API key, or nothing.
+
+    The usual key is not sent over an open network: a key that travels unencrypted to another
+    machine has to be named.
+    """
+    if key_env:
+        if not os.environ.get(key_env, "").strip():
+            raise UsageError(f"--key-env {key_env}: there is no such environment variable")
+        return os.environ[key_env].strip()
+    parts = urlsplit(url)
+    if parts.scheme == "https" or _is_this_machine(parts.hostname or ""):
+        return os.environ.get(USUAL_KEY, "").strip()
+    return ""
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _check_url(base: str, model: str) -> None:
+    if "@" in base or "?" in base:  # before anything that would repeat the address in a message
+        raise UsageError(
+            "openai: the address is stored with the probe, so it may hold no password and no"
+            " query (?...). Put the key into an environment variable: --key-env NAME"
+        )
+    example = "such as openai:http://localhost:8000/v1#my-bot"
+    try:
+        parts = urlsplit(base)
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"openai:{base}: {error}; expected a URL, {example}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise UsageError(f"openai:{base}: expected a URL, {example}")
+    if not model:
+        raise UsageError(f"openai:{base}: name the model after a #, {example}")

@@ -1,0 +1,209 @@
+"""A chat server on this machine that does as it is told, well or badly.
+
+What it does with a request depends on its last message: one that starts with a word of `MANNERS`
+is treated so, any other is answered politely.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MANNERS = (
+    "fail500",
+    "busy",
+    "busydate",
+    "slow",
+    "drip",
+    "empty",
+    "mute",
+    "truncated",
+    "broken",
+    "schema",
+    "huge",
+    "endless",
+    "reset",
+    "echo-key",
+    "refuse-key",
+    "elsewhere",
+    "nearby",
+    "once",
+)
+
+
+def completion(text: object) -> bytes:
+    return json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, delay: float = 0.0) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.delay = delay
+        self.lock = threading.Lock()
+        self.asked: Counter[str] = Counter()
+        """How often each last message was received."""
+        self.requests: list[dict] = []
+        self.headers_seen: list[dict[str, str]] = []
+        self.times: list[float] = []
+        self.busy = 0
+        self.busiest = 0
+        self.refuse_all = False
+
+    @property
+    def address(self) -> str:
+        return f"openai:{self.url}#polite"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def handle_error(self, request, client_address) -> None:
+        """Clients that hang up are part of the game."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        record = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        text = record["messages"][-1]["content"]
+        with self.server.lock:
+            self.server.asked[text] += 1
+            times = self.server.asked[text]
+            self.server.requests.append({"path": self.path, **record})
+            self.server.headers_seen.append(dict(self.headers))
+            self.server.times.append(time.monotonic())
+            self.server.busy += 1
+            self.server.busiest = max(self.server.busiest, self.server.busy)
+        try:
+            time.sleep(self.server.delay)
+            manner = text.split()[0]
+            if self.server.refuse_all:
+                self.send(500, b"down for today")
+            elif manner in MANNERS:
+                getattr(self, manner.replace("-", "_"))(text, times)
+            else:
+                self.send(200, completion(f"{text} Indeed, after {len(record['messages'])}."))
+        finally:
+            with self.server.lock:
+                self.server.busy -= 1
+
+    def send(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", headers.pop("length", str(len(body))))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def fail500(self, text: str, times: int) -> None:
+        self.send(500, b'{"error": {"message": "out of order"}}')
+
+    def once(self, text: str, times: int) -> None:
+        """Fails at the first attempt only."""
+        self.send(503, b"") if times == 1 else self.send(200, completion("second time lucky"))
+
+    def busy(self, text: str, times: int) -> None:
+        if times == 1:
+            self.send(429, b"slow down", Retry_After="1")
+        else:
+            self.send(200, completion("not busy any more"))
+
+    def busydate(self, text: str, times: int) -> None:
+        if times == 1:
+            self.send(429, b"", Retry_After=formatdate(time.time() + 2, usegmt=True))
+        else:
+            self.send(200, completion("not busy any more"))
+
+    def slow(self, text: str, times: int) -> None:
+        time.sleep(3.0)
+        self.send(200, completion("too late"))
+
+    def drip(self, text: str, times: int) -> None:
+        """A byte now and then, for ever: no single read takes long."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Drip: ")
+        for _ in range(100):
+            self.wfile.write(b"x")
+            self.wfile.flush()
+            time.sleep(0.05)
+
+    def empty(self, text: str, times: int) -> None:
+        self.send(200, b"")
+
+    def mute(self, text: str, times: int) -> None:
+        self.send(200, completion("  \n"))
+
+    def truncated(self, text: str, times: int) -> None:
+        self.send_response(200)
+        body = completion("never heard to the end")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[:30])
+        self.close_connection = True
+
+    def broken(self, text: str, times: int) -> None:
+        self.send(200, completion("cut in the middle")[:30])
+
+    def schema(self, text: str, times: int) -> None:
+        self.send(200, b'{"answer": "in another form"}')
+
+    def huge(self, text: str, times: int) -> None:
+        self.send(200, completion("x" * 3_000_000))
+
+    def endless(self, text: str, times: int) -> None:
+        """Chunks without an end: only a bound while reading helps."""
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        block = b"x" * 65536
+        for _ in range(1000):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(block), block))
+
+    def reset(self, text: str, times: int) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+        self.close_connection = True
+
+    def echo_key(self, text: str, times: int) -> None:
+        self.send(200, completion(f"Your header is {self.headers['Authorization']}."))
+
+    def refuse_key(self, text: str, times: int) -> None:
+        said = f"Incorrect API key: {self.headers['Authorization']}"
+        self.send(400, json.dumps({"error": {"message": said}}).encode())
+
+    def elsewhere(self, text: str, times: int) -> None:
+        self.send(307, b"", Location="http://localhost:1/v1/chat/completions")
+
+    def nearby(self, text: str, times: int) -> None:
+        if self.path.endswith("/moved"):
+            self.send(200, completion("found it"))
+        else:
+            self.send(308, b"", Location=f"{self.path}/moved")
+
+
+@contextmanager
+def serving(delay: float = 0.0) -> Iterator[Server]:
+    server = Server(delay)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
