@@ -11,6 +11,8 @@ Here choosing and reporting take a run each:
     agreement_of(report, chosen, "Overall")
 
 A run of `full` holds the likelihood of every follow-up as a part, so nothing is asked again.
+
+`full_follow_ups.py` is this experiment as a study, reported also where nothing was chosen.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ def agreement_of(run: Run, follow_ups: Sequence[str], quality: str) -> dict[Leve
         raise UsageError(f"the run {run.directory} did not ask about {sorted(unknown)[0]!r}")
     rows = _rows(run, label, follow_ups, quality)
     found: dict[Level, Correlation] = {}
-    for level in {row[0] for row in rows}:
+    for level in dict.fromkeys(row[0] for row in rows):
         of_level = [(rating, parts) for found_level, rating, parts in rows if found_level == level]
         totals = [
             None if None in parts else math.fsum(part for part in parts if part is not None)

@@ -1,0 +1,178 @@
+"""`dialeval study [NAME]`: repeat a paper's table, published | ours | difference."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dialeval.cli.arguments import Json, Quiet
+from dialeval.errors import JobError, UsageError
+
+if TYPE_CHECKING:
+    from dialeval.studies.result import StudyResult
+
+
+def study(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="The study to run; without it, all are listed.", show_default=False),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help="Ask this model instead of the embedded one (see: dialeval models). Repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="Score with this metric instead of the study's own, where it takes any. Repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="The directory of data sets; else DIALEVAL_DATA, else where `data get` puts them.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Also save the result to this file: JSON if it ends in .json, else Markdown.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown instead of a table.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Repeat a paper's experiment: published | ours | difference.
+
+    Without a name, lists the studies and what each of them needs. Exits 1 where a number that must
+    match does not.
+    """
+    if as_json and as_markdown:
+        raise UsageError("--json or --markdown, not both")
+    with _data_directory(data):
+        if name is None:
+            if model or metric or out:
+                raise UsageError(
+                    "name a study for --model, --metric and --out. See: dialeval study"
+                )
+            _list(as_json, as_markdown)
+        else:
+            _run(name, model or [], metric or [], out, as_json, as_markdown, quiet)
+
+
+@contextmanager
+def _data_directory(place: Path | None) -> Iterator[None]:
+    """`--data DIR` is `DIALEVAL_DATA=DIR` for this command."""
+    if place is None:
+        yield
+        return
+    if not place.is_dir():
+        raise UsageError(f"--data {place}: there is no such directory")
+    before = os.environ.get("DIALEVAL_DATA")
+    os.environ["DIALEVAL_DATA"] = str(place)
+    try:
+        yield
+    finally:
+        del os.environ["DIALEVAL_DATA"]
+        if before is not None:
+            os.environ["DIALEVAL_DATA"] = before
+
+
+def _list(as_json: bool, as_markdown: bool) -> None:
+    from dialeval.studies.catalogue import list_studies
+    from dialeval.studies.needs import find_missing
+    from dialeval.studies.render import list_cells, list_records, markdown_table
+    from dialeval.terminal import print_table, say
+
+    found = [(study, find_missing(study.needs, study.models)) for study in list_studies()]
+    if as_json:
+        typer.echo(json.dumps(list_records(found), indent=2))
+        return
+    if as_markdown:
+        typer.echo(markdown_table(*list_cells(found)))
+        return
+    print_table(*list_cells(found))
+    say()
+    for study, missing in found:
+        for lack in missing:
+            say(f"{study.name}: {lack}", style="yellow")
+        for lack in find_missing(study.may_use, ()):
+            say(f"{study.name} would do more: {lack}", style="dim")
+    say("Run one: dialeval study NAME. Answers of models are cached.", style="dim")
+
+
+def _run(
+    name: str,
+    models: list[str],
+    metrics: list[str],
+    out: Path | None,
+    as_json: bool,
+    as_markdown: bool,
+    quiet: bool,
+) -> None:
+    from dialeval.storage import write_json, write_text
+    from dialeval.studies.catalogue import find_study
+    from dialeval.studies.render import failure_lines, result_markdown
+    from dialeval.studies.result import run_study
+    from dialeval.terminal import counting_bar
+
+    chosen = find_study(name)
+    with counting_bar(chosen.name, quiet=quiet or as_json) as progress:
+        result = run_study(chosen, models=models, metrics=metrics, progress=progress)
+    if out is not None and out.suffix == ".json":
+        write_json(out, result.to_record())
+    elif out is not None:
+        write_text(out, result_markdown(result))
+    if as_json:
+        typer.echo(json.dumps(result.to_record(), indent=2))
+    elif as_markdown:
+        typer.echo(result_markdown(result), nl=False)
+    else:
+        _show(result, quiet)
+    if result.failures:
+        raise JobError("\n".join(failure_lines(result)))
+
+
+def _show(result: StudyResult, quiet: bool) -> None:
+    from dialeval.studies.render import NUMBERS, result_cells, table_cells, verdict_line
+    from dialeval.terminal import print_table, say
+
+    say(result.study.repeats)
+    say(result.study.paper, style="dim")
+    say()
+    header, rows = result_cells(result.rows)
+    numbers = [i for i, title in enumerate(header) if title in NUMBERS]
+    print_table(header, rows, right=numbers)
+    say(f"\n{verdict_line(result)}")
+    for table in result.tables:
+        say(f"\n{table.title}")
+        header, rows = table_cells(table)
+        texts = sum(isinstance(cell, str) for cell in table.rows[0]) if table.rows else 0
+        print_table(header, rows, right=range(texts, len(header)))
+    if quiet:
+        return
+    say()
+    for note in result.notes:
+        say(note, style="dim")
+    for difference in result.study.differs:
+        say(f"Known to differ: {difference}", style="dim")

@@ -1,0 +1,150 @@
+"""How a study looks: on a terminal, and as Markdown for a paper, a pull request or a wiki."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dialeval.studies.needs import Missing
+from dialeval.studies.result import Row, StudyResult
+from dialeval.studies.study import Study, Table
+from dialeval.terminal import clean
+
+MORE_DIGITS = 2
+"""Ours and the difference show this many more digits than the paper printed."""
+
+NUMBERS = ("n", "published", "ours", "difference")
+"""Columns that are aligned to the right."""
+
+Lines = tuple[list[str], list[list[str]]]
+"""Header and rows, as cells."""
+
+
+def result_cells(rows: Sequence[Row]) -> Lines:
+    """what | by | published | ours | difference | verdict | source; without empty columns."""
+    header = ["what", "by", "n", "published", "ours", "difference", "", "source"]
+    cells = [
+        [
+            row.what,
+            row.ours.by if row.ours else "",
+            f"{row.ours.n:,}" if row.ours and row.ours.n is not None else "",
+            row.published.printed if row.published else "-",
+            _ours(row),
+            _signed(row),
+            _verdict(row),
+            row.published.source if row.published else "",
+        ]
+        for row in rows
+    ]
+    used = [i for i in range(len(header)) if any(line[i].strip("-") for line in cells)]
+    return [header[i] for i in used], [[line[i] for i in used] for line in cells]
+
+
+def _decimals(row: Row) -> int:
+    return row.published.decimals + MORE_DIGITS if row.published else 4
+
+
+def _ours(row: Row) -> str:
+    if row.value is None:
+        return f"- ({row.reason})"
+    return f"{row.value:.{_decimals(row)}f}"
+
+
+def _signed(row: Row) -> str:
+    return "-" if row.difference is None else f"{row.difference:+.{_decimals(row)}f}"
+
+
+def _verdict(row: Row) -> str:
+    if row.fails:
+        return "DIFFERS"
+    return "same" if row.must_match else ""
+
+
+def table_cells(table: Table) -> Lines:
+    return list(table.header), [
+        [cell if isinstance(cell, str) else _number(cell, table.decimals) for cell in row]
+        for row in table.rows
+    ]
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return "-" if value is None else f"{value:.{decimals}f}"
+
+
+def verdict_line(result: StudyResult) -> str:
+    """How many of the numbers that must match do."""
+    binding = sum(row.must_match for row in result.rows)
+    if not binding:
+        return "No number has to match here: see what is known to differ."
+    met = binding - len(result.failures)
+    return f"{met} of {binding} numbers that must match do, to the printed digits."
+
+
+def failure_lines(result: StudyResult) -> list[str]:
+    """Which numbers must match and do not."""
+    return [f"{result.study.name}: {verdict_line(result)}"] + [
+        f"{row.what}{f' ({row.ours.by})' if row.ours and row.ours.by else ''}:"
+        f" published {row.published.printed if row.published else '-'}, ours {_ours(row)}"
+        for row in result.failures
+    ]
+
+
+Listed = Sequence[tuple[Study, Sequence[Missing]]]
+"""Studies, each with what it lacks here."""
+
+
+def list_records(studies: Listed) -> list[dict[str, Any]]:
+    """JSON-ready."""
+    return [
+        {
+            "name": study.name,
+            "paper": study.paper,
+            "repeats": study.repeats,
+            "cost": study.cost,
+            "needs": [data.name for data in study.needs],
+            "may_use": [data.name for data in study.may_use],
+            "models": list(study.models),
+            "metrics": list(study.metrics),
+            "here": not missing,
+            "missing": [{"what": lack.what, "command": lack.command} for lack in missing],
+        }
+        for study, missing in studies
+    ]
+
+
+def list_cells(studies: Listed) -> Lines:
+    header = ["study", "here", "what it repeats", "paper", "takes"]
+    return header, [
+        [
+            study.name,
+            "no" if missing else "yes",
+            study.repeats,
+            study.cited,
+            study.cost,
+        ]
+        for study, missing in studies
+    ]
+
+
+def result_markdown(result: StudyResult) -> str:
+    """Heading, paper, table, what else was found, what is known to differ."""
+    blocks = [f"# {result.study.name}", f"{result.study.repeats}  \n{result.study.paper}"]
+    blocks += [markdown_table(*result_cells(result.rows)), verdict_line(result)]
+    for table in result.tables:
+        blocks += [f"## {_escaped(table.title)}", markdown_table(*table_cells(table))]
+    for title, lines in (("Notes", result.notes), ("Known to differ", result.study.differs)):
+        if lines:
+            blocks += [f"## {title}", "\n".join(f"- {_escaped(line)}" for line in lines)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(_escaped, line)) + " |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """Follow-ups and names of models come from outside: no cell may end a cell or start a tag."""
+    for char in "\\|<>`*_[]":
+        text = text.replace(char, f"\\{char}")
+    return clean(text)

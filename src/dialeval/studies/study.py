@@ -1,0 +1,154 @@
+"""What a study is: published numbers, a way to measure them again, and a rule for "the same".
+
+A study is one file that reads like the section of the paper it repeats: the numbers as they are
+printed, with their source; the data and models that it needs; what is known to differ; and a
+function `measure`. `result.py` runs it and lays what was measured beside what was published.
+
+A published number is met if ours agrees with it to the printed digits: 0.61 is met by everything
+that rounds to 0.61. Where a number was published for another model, or cannot be had from what the
+authors released, it stands beside ours for comparison and nothing depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dialeval.studies.needs import Data
+
+if TYPE_CHECKING:
+    from dialeval.metric import Metric
+    from dialeval.question import ModelSource
+    from dialeval.run import Run
+    from dialeval.sample import Sample
+
+ROUNDING = 1e-9
+"""A number on the edge of the printed digits is met, whichever way the last bit fell."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number as it is printed, such as `0.61`, and where.
+
+    what        what was measured; `measure` returns its number under the same words
+    must_match  whether the study fails where ours differs
+    tolerance   how far ours may be; None: to the printed digits
+    """
+
+    what: str
+    printed: str
+    source: str
+    must_match: bool = True
+    tolerance: float | None = None
+
+    @property
+    def value(self) -> float:
+        return float(self.printed)
+
+    @property
+    def decimals(self) -> int:
+        return max(0, -int(Decimal(self.printed).as_tuple().exponent))
+
+    def is_met_by(self, ours: float) -> bool:
+        half_a_digit = 0.5 * 10.0**-self.decimals
+        allowed = half_a_digit if self.tolerance is None else self.tolerance
+        return abs(ours - self.value) <= allowed + ROUNDING
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number of ours.
+
+    by          the metric, model or rule that gave it, where there are several
+    value       None where it is not defined, and `reason` says why
+    n           how many items it rests on
+    comparable  False: not made as the published number was (another model), so it may differ
+    """
+
+    what: str
+    value: float | None
+    by: str = ""
+    n: int | None = None
+    reason: str = ""
+    comparable: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """More results, where they do not fit beside published numbers. None is an undefined number."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | float | None, ...], ...]
+    decimals: int = 3
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What `measure` returns: numbers, remarks for the reader, tables."""
+
+    measured: Sequence[Measured]
+    notes: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a study is run with.
+
+    data     the folders of the data sets that were found, by name
+    models   the models to ask, metrics the metrics to score with: the study's own, or the user's
+    source   who answers for the models; None: the models on this machine
+    """
+
+    data: Mapping[str, Path] = field(default_factory=dict)
+    models: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    source: ModelSource | None = None
+    progress: Callable[[int, int], None] = lambda done, total: None
+
+    def score(self, samples: Sequence[Sample], metrics: Sequence[str | Metric]) -> Run:
+        """A run, with answers from the user's cache."""
+        import dialeval
+
+        return dialeval.score(
+            samples,
+            metrics,
+            models=self.source,
+            progress=lambda done, read: self.progress(done, len(samples)),
+        )
+
+    def after(self, before: int, total: int) -> Setting:
+        """The same for a part of the work: `before` of `total` samples were scored earlier."""
+        return replace(self, progress=lambda done, _: self.progress(before + done, total))
+
+
+@dataclass(frozen=True)
+class Study:
+    """A paper's experiment.
+
+    paper      in full; `cited` as a text would cite it
+    repeats    what is repeated, in one line
+    needs      data sets without which it cannot be run
+    may_use    data sets that it uses where they are here
+    models     the models that it asks if nobody names others; empty: it takes none
+    metrics    the metrics that it scores with if nobody names others; empty: it takes none
+    differs    what is known to differ from the paper, and why
+    cost       how long it takes on a CPU the first time, where that is more than seconds
+    """
+
+    name: str
+    paper: str
+    cited: str
+    repeats: str
+    measure: Callable[[Setting], Findings]
+    published: tuple[Published, ...] = ()
+    needs: tuple[Data, ...] = ()
+    may_use: tuple[Data, ...] = ()
+    models: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
+    cost: str = ""
