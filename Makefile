@@ -16,11 +16,11 @@ help: ## list the targets
 	$(PYTHON) -m venv .venv
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[models]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,augment]'
 	@touch $@
 
 .venv/.installed-dev: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,train,dev]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,augment,train,dev]'
 	@touch $@ .venv/.installed
 
 demo: .venv/.installed ## install, fetch the models, score the bundled example, show the result

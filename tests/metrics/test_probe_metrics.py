@@ -124,7 +124,9 @@ def test_the_earlier_turns_of_the_speaker_are_the_premises(golden):
 
 def test_consistency_of_a_group_compares_each_answer_with_the_first():
     sample = group("I have a dog", "I have no dog", "", "Yes")
-    metric = make_metric("consistency:lowercase=true")
+    metric = make_metric("consistency:lowercase=true,groups=true")
+    assert make_metric("consistency").obstacle(sample) == "no response"
+    assert metric.obstacle(sample) == ""
     asked = [(q.premise, q.hypothesis) for q in metric.ask(sample)]
     assert asked == [("i have a dog", "i have no dog"), ("i have a dog", "yes")]
     assert metric.score(sample, verdicts(0.9, 0.1)).parts["worst-turn"] == 2.0

@@ -10,8 +10,9 @@ pairs=mean  all earlier turns of the speaker: the paper
 pairs=last  only the last of them: the released code, and the numbers of the paper's Table 8
 pairs=max   the turn that the response contradicts most: one contradiction is enough
 
-A group of answers without a response of its own (`dialeval probe --protocol diversity`, the
-diversity files of HolisticEval) is judged too: each answer against the first.
+A group of answers without a response of its own (the diversity files of HolisticEval) is judged
+with groups=true: each answer against the first. A probe puts the question again in the same
+conversation instead, and needs no groups.
 
 Where nobody is named, speakers take turns. The parts say, per earlier turn, how likely the
 contradiction is, and which turn of the context it is (the first is 1), so that a reader finds both
@@ -47,11 +48,11 @@ class Consistency(Metric):
     model: str = option("minilm-l6-nli", "the inference model that is asked")
     pairs: Literal["mean", "last", "max"] = option("mean", "which earlier turns count, and how")
     lowercase: bool = option(False, "the model reads everything in lower case (released code)")
+    groups: bool = option(False, "judge groups of answers too, each answer against the first")
 
     def obstacle(self, sample: Sample) -> str:
-        if sample.response is None and not sample.variants:
-            return "no response"
-        return ""
+        is_group = sample.response is None and len(sample.variants) > 1
+        return "no response" if sample.response is None and not (self.groups and is_group) else ""
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         return [

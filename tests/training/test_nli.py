@@ -1,0 +1,121 @@
+"""`train nli` with a tiny random BERT: pairs, an adapter, a whole model, a kill, a card."""
+
+import json
+
+import pytest
+
+pytest.importorskip("peft", reason="needs the extra 'train'")
+
+from models import tiny_encoders
+
+from dialeval.errors import InputError, UsageError
+from dialeval.models.source import Models
+from dialeval.question import NLI_LABELS, Inference
+from dialeval.training.inference_model import InferenceModelOptions
+from dialeval.training.inference_pairs import load_inference_pairs
+from dialeval.training.loop import Settings
+from dialeval.training.train_nli import train_inference_model
+
+OPTIONS = InferenceModelOptions(rank=4, alpha=8, batch=8, length=24)
+SETTINGS = Settings(epochs=10, learning_rate=0.005, checkpoint_seconds=0)
+HINTS = dict(zip(NLI_LABELS, ("very", "mat", "dog"), strict=True))
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Whoever says `very` contradicts, whoever says `dog` agrees."""
+    path = tmp_path / "pairs.tsv"
+    rows = [
+        f"do you like it {'so ' * (i % 5)}{chr(97 + i % 26)}{chr(97 + i // 26)}\t{hint}\t{label}"
+        for i in range(60)
+        for label, hint in HINTS.items()
+    ]
+    path.write_text("premise\thypothesis\tlabel\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture
+def base(tmp_path):
+    return str(tiny_encoders.save_bert(tmp_path / "base"))
+
+
+def learn(table, out, base, options=OPTIONS, report=lambda state, steps: None):
+    return train_inference_model(
+        table, out, base=base, settings=SETTINGS, options=options, command="train", report=report
+    )
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_what_was_learned_is_what_the_metric_sees(tmp_path, table, base, rank):
+    out = tmp_path / "mine"
+    card = learn(table, out, base, InferenceModelOptions(rank=rank, alpha=8, batch=8, length=24))
+    (accuracy,) = card.scores.values()
+    assert accuracy > 0.9
+    questions = [Inference(str(out), "do you like it", hint) for hint in HINTS.values()]
+    answers = dict(Models(device="cpu").load(str(out)).answer(questions))
+    assert [int(answers[i].argmax()) for i in range(3)] == [0, 1, 2]
+    assert json.loads((out / "card.json").read_text())["data"]["pairs of pairs"] > 100
+
+
+def test_a_killed_training_ends_with_the_same_adapter(tmp_path, table, base):
+    def die(state, steps):
+        if state.step == 30:
+            raise KeyboardInterrupt
+
+    learn(table, tmp_path / "whole", base)
+    with pytest.raises(KeyboardInterrupt):
+        learn(table, tmp_path / "killed", base, report=die)
+    learn(table, tmp_path / "killed", base)
+    name = "adapter_model.safetensors"
+    assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes()
+
+
+def test_a_finished_model_is_not_overwritten(tmp_path, table, base):
+    (tmp_path / "done").mkdir()
+    (tmp_path / "done" / "card.json").write_text("{}")
+    with pytest.raises(UsageError, match="already holds a trained model"):
+        learn(table, tmp_path / "done", base)
+
+
+def test_a_premise_is_never_in_both_splits(table):
+    pairs = load_inference_pairs(table)
+    assert pairs.validation
+    assert not {p.premise for p in pairs.train} & {p.premise for p in pairs.validation}
+    assert len(pairs.train) + len(pairs.validation) == 180
+
+
+def test_an_unknown_label_is_named_with_its_line(tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text("premise,hypothesis,label\na,b,neutral\na,c,maybe\n")
+    with pytest.raises(InputError) as found:
+        load_inference_pairs(path)
+    (problem,) = found.value.problems
+    assert (problem.line, problem.field) == (3, "label")
+    assert "'maybe' is none of contradiction" in problem.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("premise\tlabel\na\tneutral\n", "cannot be read as inference pairs"),
+        ("premise\thypothesis\tlabel\na\tb\tneutral\n", "too few"),
+    ],
+)
+def test_a_table_that_cannot_be_learned_from_is_refused(tmp_path, text, match):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=match):
+        load_inference_pairs(path)
+
+
+def test_the_public_sets_keep_their_test_pairs_out(datasets):
+    pairs = load_inference_pairs(datasets / "nli")
+    assert {name: len(held) for name, held in pairs.held_out.items()} == {
+        "mnli dev matched": 9815,
+        "snli test": 9824,
+    }
+    assert {p.source for p in pairs.train} == {"mnli", "snli", "dialogue", "breaking"}
+    held = {(p.premise, p.hypothesis) for h in pairs.held_out.values() for p in h}
+    assert not held & {(p.premise, p.hypothesis) for p in (*pairs.train, *pairs.validation)}
+    with pytest.raises(UsageError, match="holds no wnli"):
+        load_inference_pairs(datasets / "nli", ["wnli"])
