@@ -18,6 +18,8 @@ from dialeval.version import __version__
 
 if TYPE_CHECKING:
     from dialeval import full
+    from dialeval.agreement.comparison import compare
+    from dialeval.agreement.table import agree
     from dialeval.check import check_metric
     from dialeval.errors import DialevalError, InputError, UsageError
     from dialeval.metric import Metric, Part, option
@@ -41,7 +43,9 @@ _HOMES = {
     "Signature": "scores",
     "Turn": "sample",
     "UsageError": "errors",
+    "agree": "agreement.table",
     "check_metric": "check",
+    "compare": "agreement.comparison",
     "load": "readers",
     "make_metric": "registry",
     "open_run": "run",
@@ -63,7 +67,9 @@ __all__ = [
     "Turn",
     "UsageError",
     "__version__",
+    "agree",
     "check_metric",
+    "compare",
     "full",
     "load",
     "make_metric",

@@ -244,7 +244,7 @@ def test_holm_by_hand():
     assert holm([]) == []
 
 
-@unhurried
+@settings(unhurried, max_examples=25)  # statsmodels collects garbage at every call
 @given(p=p_lists)
 def test_holm_equals_statsmodels(multitest, p):
     assert holm(p) == pytest.approx(multitest.multipletests(p, method="holm")[1], abs=1e-12)

@@ -21,10 +21,17 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from dialeval.agreement.bootstrap import Bootstrap, Interval, Statistic, fisher_interval, resample
+from dialeval.agreement.bootstrap import (
+    Bootstrap,
+    Interval,
+    Statistic,
+    fisher_interval,
+    resample,
+    studentised_interval,
+)
 from dialeval.agreement.kendall import KendallCounts
-from dialeval.agreement.product_moment import pearson_of_counts, pearson_r, spearman_of_counts
-from dialeval.agreement.ranks import Floats, rank, tied_pairs
+from dialeval.agreement.product_moment import pearson_r, pearson_with_error, spearman_of_counts
+from dialeval.agreement.ranks import Counts, Floats, rank, tied_pairs
 from dialeval.agreement.student import correlation_two_sided_p
 
 __all__ = ["Correlation", "correlations", "kendall", "pearson", "rank", "spearman"]
@@ -79,6 +86,8 @@ def correlations(
     """Several at once. They share the draws, and each equals what it would be alone."""
     pairs = complete_pairs(x, y)
     ties = tied_pairs(pairs.x), tied_pairs(pairs.y)
+    if bootstrap:
+        pairs = _in_order(pairs, ties)
     found: dict[Name, Correlation] = {}
     statistics: dict[Name, Callable[[], Statistic]] = {}
     for name in names:
@@ -90,9 +99,10 @@ def correlations(
             name, value, pairs.n, pairs.n_missing, p, None, None, *ties, reason
         )
     if bootstrap and statistics:
-        rounds = resample([made() for made in statistics.values()], pairs.n, bootstrap)
-        for name, values in zip(statistics, rounds, strict=True):
-            found[name] = _with_interval(found[name], values, bootstrap.level)
+        made = {name: make() for name, make in statistics.items()}
+        rounds = resample(list(made.values()), pairs.n, bootstrap)
+        for (name, statistic), values in zip(made.items(), rounds, strict=True):
+            found[name] = _with_interval(found[name], statistic, values, bootstrap.level)
     return found
 
 
@@ -118,6 +128,14 @@ def complete_pairs(x: Numbers, y: Numbers) -> Pairs:
     return Pairs(first[there], second[there], int((~there).sum()))
 
 
+def _in_order(pairs: Pairs, ties: tuple[int, int]) -> Pairs:
+    """Ascending on the side with fewer ties. Then the interval does not hang on the order in which
+    the items came, and rounds, which go through the items in that order, read memory in a row."""
+    keys = (pairs.y, pairs.x) if ties[0] <= ties[1] else (pairs.x, pairs.y)
+    order = np.lexsort(keys)
+    return replace(pairs, x=pairs.x[order], y=pairs.y[order])
+
+
 def _why_undefined(name: Name, pairs: Pairs) -> str:
     if pairs.n < FEWEST:
         return f"fewer than {FEWEST} pairs"
@@ -134,7 +152,7 @@ Computed: TypeAlias = tuple[float, float, Callable[[], Statistic]]
 
 def _pearson(x: Floats, y: Floats) -> Computed:
     value = pearson_r(x, y)
-    return value, correlation_two_sided_p(value, len(x)), lambda: pearson_of_counts(x, y)
+    return value, correlation_two_sided_p(value, len(x)), lambda: pearson_with_error(x, y)
 
 
 def _spearman(x: Floats, y: Floats) -> Computed:
@@ -144,7 +162,7 @@ def _spearman(x: Floats, y: Floats) -> Computed:
 
 def _kendall(x: Floats, y: Floats) -> Computed:
     counts = KendallCounts(x, y)
-    value = float(counts.of_counts(np.ones((1, len(x)), dtype=np.int32))[0])
+    value = float(counts.of_counts(_once(len(x)))[0])
     return value, counts.two_sided_p(), lambda: counts.of_counts
 
 
@@ -155,8 +173,21 @@ _COMPUTED: dict[Name, Callable[[Floats, Floats], Computed]] = {
 }
 
 
-def _with_interval(correlation: Correlation, rounds: Floats, level: float) -> Correlation:
-    if correlation.value is None:
+def _with_interval(
+    correlation: Correlation, statistic: Statistic, rounds: Floats, level: float
+) -> Correlation:
+    value, n = correlation.value, correlation.n
+    if value is None:
         return correlation
-    interval: Interval = fisher_interval(correlation.value, rounds, correlation.n, level)
+    interval: Interval
+    if correlation.name == "pearson":
+        error = float(statistic(_once(n))[0, 1])
+        interval = studentised_interval(value, error, rounds[:, 0], rounds[:, 1], n, level)
+    else:
+        interval = fisher_interval(value, rounds, n, level)
     return replace(correlation, low=interval.low, high=interval.high)
+
+
+def _once(n: int) -> Counts:
+    """The items as they are, each once."""
+    return np.ones((1, n), dtype=np.int32)

@@ -30,7 +30,7 @@ from dialeval.agreement.correlation import (
     complete_pairs,
     spearman,
 )
-from dialeval.agreement.ranks import Integers
+from dialeval.agreement.ranks import Floats, Integers
 from dialeval.agreement.student import student_quantile, student_two_sided_p
 
 
@@ -51,6 +51,9 @@ class WithinGroups:
     high: float | None = None
     undefined: dict[str, int] = field(default_factory=dict)
     """How many groups were left out, by reason."""
+    ties_x: int = 0
+    """Pairs of items within a group with the same x."""
+    ties_y: int = 0
     reason: str = ""
 
 
@@ -71,8 +74,21 @@ def per_system(
     coefficient: Coefficient = spearman,
     bootstrap: Bootstrap | None = None,
 ) -> Correlation:
-    """The correlation of system means; `n` counts systems. Both means of a system are over its
-    items with both sides. A system without any is missing. The bootstrap draws systems."""
+    """The correlation of system means; `n` counts systems. The bootstrap draws systems."""
+    means = system_means(x, y, systems)
+    return coefficient(means.x, means.y, bootstrap)
+
+
+@dataclass(frozen=True)
+class SystemMeans:
+    """One pair for each system, NaN for a system without an item that has both sides."""
+
+    x: Floats
+    y: Floats
+
+
+def system_means(x: Numbers, y: Numbers, systems: Sequence[Hashable]) -> SystemMeans:
+    """Both means of a system are over its items with both sides."""
     members = group_members(systems, len(x))
     means = np.full((2, len(members)), np.nan)
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -80,7 +96,7 @@ def per_system(
         pairs = complete_pairs(first[items], second[items])
         if pairs.n:
             means[:, i] = pairs.x.mean(), pairs.y.mean()
-    return coefficient(means[0], means[1], bootstrap)
+    return SystemMeans(means[0], means[1])
 
 
 def within_groups(
@@ -104,6 +120,8 @@ def within_groups(
         n_groups=len(values),
         n_undefined=len(found) - len(values),
         undefined=dict(sorted(undefined.items())),
+        ties_x=sum(one.ties_x for one in found),
+        ties_y=sum(one.ties_y for one in found),
         reason="" if values else "undefined in every group",
     )
     return _with_student(result, values, level)

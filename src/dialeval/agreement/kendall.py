@@ -57,15 +57,15 @@ class KendallCounts:
         self.bits = _bits(y_rank, self.both_groups.order)
 
     def discordant(self, counts: Counts) -> Integers:
-        """D of each row of weights."""
+        """D of each row of weights. Running sums stay below n: 32 bits are enough, and faster."""
         found = np.zeros(len(counts), dtype=np.int64)
         for bit in self.bits:
-            before = np.zeros((len(counts), len(bit.ones) + 1), dtype=np.int64)
+            before = np.zeros((len(counts), len(bit.ones) + 1), dtype=np.int32)
             np.cumsum(np.take(counts, bit.ones, axis=1), axis=1, out=before[:, 1:])
             inverted = np.take(before, bit.end, axis=1)
             inverted -= np.take(before, bit.start, axis=1)
-            inverted *= np.take(counts, bit.zeros, axis=1)
-            found += inverted.sum(axis=1)
+            weights = np.take(counts, bit.zeros, axis=1)
+            found += np.einsum("ij,ij->i", inverted, weights, dtype=np.int64)
         return found
 
     def of_counts(self, counts: Counts) -> Floats:

@@ -1,12 +1,13 @@
-"""Tests that resample: p = (c + 1) / (k + 1), with c of k rounds at least as extreme.
+"""Resampling in blocks of bounded memory, and p = (c + 1) / (k + 1) of tests that do it.
 
 All rounds read one stream of uniform numbers, n to a round, in order. A worker that begins with
 round r moves the generator r n numbers ahead (PCG64 can jump), so the result does not depend on
 how many workers there are nor on how many rounds they hold in memory at a time. The seed of the
 stream is drawn from the caller's generator: the next test with the same generator is a new draw.
 
-The +1 counts the data as they are, without which a test could report p = 0 and would reject too
-often (Davison and Hinkley 1997, 4.2; Phipson and Smyth 2010).
+p counts c of k rounds at least as extreme as the data. The +1 counts the data as they are, without
+which a test could report p = 0 and would reject too often (Davison and Hinkley 1997, 4.2; Phipson
+and Smyth 2010).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,11 @@ from dialeval.agreement.ranks import Floats
 
 Alternative = Literal["two-sided", "greater"]
 """`greater`: the first is better than the second. Name it before looking at the data."""
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told the rounds that are done and the rounds in all."""
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -33,28 +39,31 @@ class Resampling:
     block: int = 1 << 20
     """Numbers that a worker holds at a time (a round of more items is a block of its own)."""
     workers: int = 1
-    progress: Callable[[int, int], None] | None = None
-    """Told the rounds that are done and the rounds in all."""
+    progress: Progress | None = None
+
+
+def in_blocks(work: Callable[[Floats], Result], n: int, resampling: Resampling) -> list[Result]:
+    """`work` gets blocks of rounds, as rows of n uniform numbers in [0, 1); results in order."""
+    seed = [int(part) for part in resampling.rng.integers(0, 1 << 32, size=4)]
+    rounds, rows = resampling.rounds, max(1, resampling.block // n)
+
+    def one_block(start: int) -> Result:
+        stream = np.random.PCG64(np.random.SeedSequence(seed))
+        height = min(rows, rounds - start)
+        return work(np.random.Generator(stream.advance(start * n)).random((height, n)))
+
+    found: list[Result] = []
+    with ThreadPoolExecutor(resampling.workers) as pool:
+        for result in pool.map(one_block, range(0, rounds, rows)):
+            found.append(result)
+            if resampling.progress:
+                resampling.progress(min(rounds, len(found) * rows), rounds)
+    return found
 
 
 def resample(statistic: Callable[[Floats], Floats], n: int, resampling: Resampling) -> Floats:
     """One value per round; `statistic` maps rows of n uniform numbers in [0, 1) to a value each."""
-    seed = [int(part) for part in resampling.rng.integers(0, 1 << 32, size=4)]
-    rounds, rows = resampling.rounds, max(1, resampling.block // n)
-    values = np.empty(rounds)
-
-    def fill(start: int) -> int:
-        stop = min(start + rows, rounds)
-        stream = np.random.PCG64(np.random.SeedSequence(seed))
-        uniform = np.random.Generator(stream.advance(start * n)).random((stop - start, n))
-        values[start:stop] = statistic(uniform)
-        return stop
-
-    with ThreadPoolExecutor(resampling.workers) as pool:
-        for done in pool.map(fill, range(0, rounds, rows)):
-            if resampling.progress:
-                resampling.progress(done, rounds)
-    return values
+    return np.concatenate(in_blocks(statistic, n, resampling))
 
 
 def p_value(null: Floats, observed: float, size: float, alternative: Alternative) -> float:

@@ -1,33 +1,67 @@
-"""Every metric of a run against every quality that people rated: the rows of `dialeval agree`.
+"""Every metric against every quality that people rated: the rows of `dialeval agree`.
 
-    by=turn     all samples of a level together (turns and whole dialogues are never mixed)
-    by=system   the mean score of each system against its mean rating
+    by turn             all samples of a level together (turns and dialogues are never mixed)
+    by system           the mean score of each system against its mean rating
+    by within-item      the correlation among the answers to one item, mean over the items
+    by within-system    the correlation among the answers of one system, mean over the systems
 
-The rating of a sample is the mean over the raters who answered. Samples without a score or without
-a rating are left out and counted.
+Held against the mean rating, one rater, or the maximum over raters (see `targets.py`). A maximum
+has no interval: resampling would show the spread of one rater, not of the best of several.
+
+Samples without a score or without a rating are left out and counted. Where a metric is better the
+lower it is, correlations keep their sign, but pairs count as ordered alike when the lower score
+goes with the higher rating.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.agreement.bootstrap import Bootstrap
-from dialeval.agreement.correlation import NAMES, Correlation, Name, correlations
-from dialeval.errors import InputError, Problem, UsageError
+from dialeval.agreement.cases import By, Case, cases_of, check_rated, correlate, oriented
+from dialeval.agreement.correlation import NAMES, Correlation, Name
+from dialeval.agreement.grouping import WithinGroups, system_means
+from dialeval.agreement.pairwise import PairwiseAccuracy, pairwise_accuracy
+from dialeval.agreement.ranks import Floats
+from dialeval.agreement.rated import RatedLevel, rated_run
+from dialeval.agreement.resampling import Progress
+from dialeval.agreement.targets import Target, maximum_of
 
 if TYPE_CHECKING:
+    from dialeval.metric import Direction
     from dialeval.run import Run
-    from dialeval.sample import Level, Sample
+    from dialeval.sample import Level
 
-By = Literal["turn", "system"]
-Scores = Mapping[str, Mapping[str, float | None]]
-"""Metric -> id of the sample -> score."""
+
+MOST_PAIRS = 1_000_000
+"""Of so many drawn pairs an accuracy is known to +-.001."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A correlation in a row, however it came about; `value` is None where it is not defined."""
+
+    value: float | None
+    p: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+    rater: str = ""
+    """With whom it is largest, where it is a maximum over raters."""
+    groups: int | None = None
+    """Groups in the mean, where it is one over groups."""
+    groups_undefined: int | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """The four numbers always, the rest where there is something to tell."""
+        record = asdict(self)
+        kept = {name: record.pop(name) for name in ("value", "p", "low", "high")}
+        return kept | {name: value for name, value in record.items() if value not in ("", None)}
 
 
 @dataclass(frozen=True)
@@ -41,123 +75,155 @@ class AgreementRow:
     by: By
     n: int
     n_missing: int
-    correlations: Mapping[Name, Correlation]
+    correlations: Mapping[Name, Estimate]
+    target: str
+    direction: Direction
+    pairwise: PairwiseAccuracy
+    ties_metric: int
+    """Pairs of items (within a group, where there are groups) with the same score."""
+    ties_human: int
 
     def to_record(self) -> dict[str, Any]:
-        record: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("dataset", "metric", "quality", "level", "by", "n", "n_missing")
-        }
-        for name, found in self.correlations.items():
-            record[name] = {key: getattr(found, key) for key in ("value", "p", "low", "high")}
-            if found.reason:
-                record[name]["reason"] = found.reason
-        return record
-
-
-def agree_run(run: Run, **options: Any) -> list[AgreementRow]:
-    """The metrics of a run against the ratings that it holds; options as in `agree`."""
-    samples = list(run.samples())
-    ids = [sample.id for sample in samples]
-    scores = {label: dict(zip(ids, run.scores(label), strict=True)) for label in run.metrics}
-    return agree(samples, scores, dataset=str(run.directory), **options)
+        record = dict(self.__dict__)
+        found: Mapping[Name, Estimate] = record.pop("correlations")
+        pairwise: PairwiseAccuracy = record.pop("pairwise")
+        return (
+            record
+            | {name: estimate.to_record() for name, estimate in found.items()}
+            | {"pairwise": asdict(pairwise)}
+        )
 
 
 def agree(
-    samples: Iterable[Sample],
-    scores: Scores,
-    *,
-    dataset: str = "",
+    *runs: Run | str | Path,
     qualities: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    by: By = "turn",
+    target: str = "mean",
+    rounds: int = 1000,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> list[AgreementRow]:
+    """How well the metrics of runs agree with the ratings that the runs hold.
+
+    `rounds` of bootstrap give the intervals, 0 none. Neither `workers` nor `progress` can move a
+    number.
+    """
+    levels = [level for run in runs for level in open_rated(run, target, qualities)]
+    return agreement_rows(
+        levels,
+        metrics=metrics,
+        by=by,
+        rounds=rounds,
+        seed=seed,
+        workers=workers,
+        progress=progress,
+    )
+
+
+def open_rated(run: Run | str | Path, target: str, qualities: Sequence[str]) -> list[RatedLevel]:
+    """The rated samples of a run, by its directory or opened already."""
+    from dialeval.run import open_run
+
+    opened = open_run(run) if isinstance(run, str | Path) else run
+    return rated_run(opened, Target.parse(target), qualities)
+
+
+def agreement_rows(
+    levels: Iterable[RatedLevel],
+    *,
+    metrics: Sequence[str] = (),
     by: By = "turn",
     rounds: int = 1000,
     seed: int = 0,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    workers: int = 1,
+    progress: Progress | None = None,
 ) -> list[AgreementRow]:
-    """Rows for each level, quality and metric. `rounds` of bootstrap give the intervals."""
-    groups: dict[tuple[Level, str], list[Sample]] = {}
-    for sample in samples:
-        for quality in sample.ratings:
-            if not qualities or quality in qualities:
-                groups.setdefault((sample.level, quality), []).append(sample)
-    if not groups:
-        wanted = f" of {', '.join(qualities)}" if qualities else ""
-        raise UsageError(f"{dataset or 'the data'}: no sample has ratings{wanted}")
+    """A row for each level, quality and metric that has a score there."""
+    levels = list(levels)
+    check_rated(levels)
+    cases = [case for level in levels for case in cases_of(level, metrics, by)]
+    per_row = max(1, rounds)
     rows: list[AgreementRow] = []
-    total = len(groups) * len(scores)
-    for (level, quality), members in groups.items():
-        for metric, of_metric in scores.items():
-            x = [of_metric.get(sample.id) for sample in members]
-            if any(value is not None for value in x):
-                y = [sample.ratings[quality].mean for sample in members]
-                if by == "system":
-                    x, y = _system_means([sample.system for sample in members], x, y)
-                bootstrap = Bootstrap(np.random.default_rng(seed), rounds) if rounds else None
-                found = correlations(x, y, bootstrap, NAMES)
-                n, n_missing = found["spearman"].n, found["spearman"].n_missing
-                row = AgreementRow(dataset, metric, quality, level, by, n, n_missing, found)
-                rows.append(row)
-            progress(len(rows), total)
+
+    def report(done: int, total: int) -> None:
+        if progress:
+            progress(len(rows) * per_row + done, len(cases) * per_row)
+
+    for case in cases:
+        bootstrap = None
+        if rounds:
+            rng = np.random.default_rng(seed)
+            bootstrap = Bootstrap(rng, rounds, workers=workers, progress=report)
+        rows.append(_row(case, by, bootstrap, np.random.default_rng(seed)))
+        report(0, 1)
     return rows
 
 
-def _system_means(
-    systems: Sequence[str], x: Sequence[float | None], y: Sequence[float | None]
-) -> tuple[list[float | None], list[float | None]]:
-    """Means over the samples of each system that have both a score and a rating."""
-    pairs: dict[str, list[tuple[float, float]]] = {}
-    for system, score, rating in zip(systems, x, y, strict=True):
-        if score is not None and rating is not None:
-            pairs.setdefault(system, []).append((score, rating))
-    means = [np.mean(of_system, axis=0) for of_system in pairs.values()]
-    return [float(score) for score, _ in means], [float(rating) for _, rating in means]
+def _row(case: Case, by: By, bootstrap: Bootstrap | None, rng: np.random.Generator) -> AgreementRow:
+    level, columns = case.level, case.ratings.T
+    raters = level.qualities[case.quality].raters
+    maximum = level.target.kind == "max-over-raters"
+    found = [
+        correlate(case.scores, column, case.groups, by, None if maximum else bootstrap)
+        for column in columns
+    ]
+    accuracies = [_pairwise(case, column, by, rng) for column in columns]
+    if maximum:
+        estimates = {name: _maximum([one[name] for one in found], raters) for name in NAMES}
+    else:
+        estimates = {name: _estimate(found[0][name]) for name in NAMES}
+    # of several raters, the counts are those of the one with the largest Spearman correlation
+    best = raters.index(estimates["spearman"].rater) if estimates["spearman"].rater else 0
+    shown = found[best]["spearman"]
+    return AgreementRow(
+        level.dataset,
+        case.metric,
+        case.quality,
+        level.level,
+        by,
+        shown.n,
+        shown.n_missing,
+        estimates,
+        str(level.target),
+        level.directions[case.metric],
+        max(accuracies, key=lambda one: -1.0 if one.value is None else one.value),
+        shown.ties_x,
+        shown.ties_y,
+    )
 
 
-def read_scores(path: Path) -> Scores:
-    """Scores from anywhere: a CSV with a column `id` and a column of numbers for each metric."""
-    problems: list[Problem] = []
-    scores: dict[str, dict[str, float | None]] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if "id" not in (rows.fieldnames or ()):
-                raise UsageError(f"{path}: a column named 'id' is needed to join the scores")
-            for row in rows:
-                for name, text in row.items():
-                    if name is None or name == "id":
-                        continue
-                    try:
-                        value = float(text) if text else None
-                    except (TypeError, ValueError):
-                        problems.append(
-                            Problem(str(path), rows.line_num, name, f"{text!r} is not a number")
-                        )
-                        continue
-                    scores.setdefault(name, {})[row["id"]] = value
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
-    if problems:
-        raise InputError(problems[:1000], max(0, len(problems) - 1000))
-    if not scores:
-        raise UsageError(f"{path}: no column of scores beside 'id'")
-    return scores
+def _pairwise(case: Case, column: Floats, by: By, rng: np.random.Generator) -> PairwiseAccuracy:
+    scores = oriented(case)
+    if by == "turn":
+        return pairwise_accuracy(scores, column, rng=rng, most_pairs=MOST_PAIRS)
+    if by == "system":
+        means = system_means(scores, column, case.groups)
+        return pairwise_accuracy(means.x, means.y, rng=rng, most_pairs=MOST_PAIRS)
+    return pairwise_accuracy(scores, column, case.groups, rng=rng, most_pairs=MOST_PAIRS)
 
 
-def ratings_table(samples: Iterable[Sample], quality: str) -> tuple[Any, list[str]]:
-    """Items x raters of one quality, NaN where nobody answered, and the names of the raters.
+def _estimate(found: Correlation | WithinGroups) -> Estimate:
+    groups = undefined = None
+    if isinstance(found, WithinGroups):
+        groups, undefined = found.n_groups, found.n_undefined
+    return Estimate(
+        found.value,
+        found.p,
+        found.low,
+        found.high,
+        found.reason,
+        groups=groups,
+        groups_undefined=undefined,
+    )
 
-    Raters are told apart by name where the data has names, else by their place.
-    """
-    rows: list[dict[str, float]] = []
-    names: dict[str, None] = {}
-    for sample in samples:
-        if quality not in sample.ratings:
-            continue
-        rating = sample.ratings[quality]
-        raters = rating.raters or [f"rater{i + 1}" for i in range(len(rating.values))]
-        row = {n: v for n, v in zip(raters, rating.values, strict=False) if v is not None}
-        names.update(dict.fromkeys(raters))
-        rows.append(row)
-    order = list(names)
-    table = np.array([[row.get(name, np.nan) for name in order] for row in rows], dtype=np.float64)
-    return table.reshape(len(rows), len(order)), order
+
+def _maximum(found: Sequence[Correlation | WithinGroups], raters: Sequence[str]) -> Estimate:
+    best = maximum_of(found)
+    return Estimate(
+        best.value,
+        best.p,
+        reason=best.reason,
+        rater="" if best.rater is None else raters[best.rater],
+    )

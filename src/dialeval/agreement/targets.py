@@ -13,13 +13,45 @@ Ratings are items x raters, NaN where a rater did not rate an item.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from dialeval.agreement.bootstrap import Bootstrap
 from dialeval.agreement.correlation import Coefficient, Correlation, Numbers, spearman
+from dialeval.agreement.grouping import WithinGroups
 from dialeval.agreement.ranks import Floats
+from dialeval.errors import UsageError
+
+TargetKind = Literal["mean", "rater", "max-over-raters"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which of the three, and for one rater their name or number (from 1)."""
+
+    kind: TargetKind = "mean"
+    rater: str = ""
+
+    def __str__(self) -> str:
+        return f"rater:{self.rater}" if self.kind == "rater" else self.kind
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """`mean`, `max-over-raters`, `rater:NAME` or `rater:NUMBER`."""
+        if text == "mean":
+            return cls("mean")
+        if text == "max-over-raters":
+            return cls("max-over-raters")
+        kind, _, rater = text.partition(":")
+        if kind == "rater" and rater:
+            return cls("rater", rater)
+        raise UsageError(
+            f"no target {text!r}: it is mean, max-over-raters, or rater:NAME (or rater:2 for the"
+            " second rater)"
+        )
 
 
 @dataclass(frozen=True)
@@ -30,7 +62,7 @@ class MaximumOverRaters:
     p: float | None
     rater: int | None
     """Column of the rater with the largest value. The smallest p may be another's."""
-    raters: tuple[Correlation, ...]
+    raters: tuple[Correlation | WithinGroups, ...]
     n_undefined: int
     reason: str = ""
 
@@ -62,15 +94,24 @@ def maximum_over_raters(
     bootstrap: Bootstrap | None = None,
 ) -> MaximumOverRaters:
     """PONE's rule. A rater with whom the correlation is not defined is left out and counted."""
-    raters = tuple(
-        coefficient(scores, one_rater(ratings, rater), bootstrap)
-        for rater in range(ratings.shape[1])
+    return maximum_of(
+        [
+            coefficient(scores, one_rater(ratings, rater), bootstrap)
+            for rater in range(ratings.shape[1])
+        ]
     )
-    values = {i: found.value for i, found in enumerate(raters) if found.value is not None}
-    p_values = [found.p for found in raters if found.p is not None]
+
+
+def maximum_of(found: Sequence[Correlation | WithinGroups]) -> MaximumOverRaters:
+    """PONE's rule, from the correlation with each rater."""
+    raters = tuple(found)
+    values = {i: one.value for i, one in enumerate(raters) if one.value is not None}
+    p_values = [one.p for one in raters if one.p is not None]
     if not values:
-        reasons = sorted({found.reason for found in raters})
+        reasons = sorted({one.reason for one in raters})
         why = f"undefined with each rater: {', '.join(reasons)}" if raters else "no raters"
         return MaximumOverRaters(None, None, None, raters, len(raters), why)
     best = max(values, key=values.__getitem__)
-    return MaximumOverRaters(values[best], min(p_values), best, raters, len(raters) - len(values))
+    return MaximumOverRaters(
+        values[best], min(p_values, default=None), best, raters, len(raters) - len(values)
+    )

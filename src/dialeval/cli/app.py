@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli import agree, data, doctor, export, metrics, models, score, train
+from dialeval.cli import (
+    agree,
+    augment,
+    compare,
+    data,
+    doctor,
+    export,
+    metrics,
+    models,
+    probe,
+    score,
+    study,
+    train,
+)
 from dialeval.version import __version__
 
 app = typer.Typer(
@@ -38,8 +51,13 @@ def dialeval(
 
 
 app.command("score")(score.score)
+app.command("compare")(compare.compare)
 app.command("agree")(agree.agree)
 app.command("raters")(agree.raters)
+app.command("study")(study.study)
+app.command("probe")(probe.probe)
+app.command("show")(probe.show)
+app.command("augment")(augment.augment)
 app.command("export")(export.export)
 app.command("metrics")(metrics.metrics)
 app.add_typer(models.app, name="models")

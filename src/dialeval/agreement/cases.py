@@ -1,0 +1,102 @@
+"""What is held against what: each metric with each quality, by turn, by system or within groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dialeval.agreement.bootstrap import Bootstrap
+from dialeval.agreement.correlation import (
+    NAMES,
+    Coefficient,
+    Correlation,
+    Name,
+    correlations,
+    kendall,
+    pearson,
+    spearman,
+)
+from dialeval.agreement.grouping import WithinGroups, system_means, within_groups
+from dialeval.agreement.ranks import Floats
+from dialeval.agreement.rated import RatedLevel
+from dialeval.errors import UsageError, did_you_mean
+
+By = Literal["turn", "system", "within-item", "within-system"]
+
+COEFFICIENTS: dict[Name, Coefficient] = {
+    "pearson": pearson,
+    "spearman": spearman,
+    "kendall": kendall,
+}
+
+
+def check_rated(levels: Sequence[RatedLevel]) -> None:
+    """There is something to agree with in every data set."""
+    for dataset in dict.fromkeys(level.dataset for level in levels):
+        if not any(level.qualities for level in levels if level.dataset == dataset):
+            raise UsageError(f"{dataset or 'the data'}: no sample has ratings")
+
+
+@dataclass(frozen=True)
+class Case:
+    """The numbers behind one row."""
+
+    level: RatedLevel
+    metric: str
+    quality: str
+    scores: Floats
+    ratings: Floats
+    """Samples x targets."""
+    groups: Sequence[str]
+    """The system or the item of each sample, as the grouping asks."""
+
+
+def cases_of(level: RatedLevel, metrics: Sequence[str], by: By) -> list[Case]:
+    """Each quality of a level with each metric of it."""
+    for metric in metrics:
+        if metric not in level.directions:
+            raise UsageError(
+                f"{level.dataset}: no metric {metric!r}.{did_you_mean(metric, level.directions)}"
+                f" It has: {', '.join(level.directions)}"
+            )
+    labels = level.items if by == "within-item" else level.systems
+    if by == "within-item" and level.qualities and not any(labels):
+        raise UsageError(
+            f"{level.dataset}: no {level.level} says which item it answers, so nothing can be"
+            " compared within an item. Use --by turn, or give the samples the field 'item'."
+        )
+    found = []
+    for quality, rated in level.qualities.items():
+        groups = [labels[place] for place in rated.places.tolist()]
+        unknown = np.array([by == "within-item" and not group for group in groups], dtype=bool)
+        for metric in level.scores:
+            if not metrics or metric in metrics:
+                scores = level.scores[metric][rated.places]
+                scores[unknown] = np.nan
+                found.append(Case(level, metric, quality, scores, rated.ratings, groups))
+    return found
+
+
+def oriented(case: Case) -> Floats:
+    """Scores that are better the higher they are."""
+    return -case.scores if case.level.directions[case.metric] == "lower" else case.scores
+
+
+def correlate(
+    scores: Floats,
+    human: Floats,
+    groups: Sequence[str],
+    by: By,
+    bootstrap: Bootstrap | None = None,
+    names: Sequence[Name] = NAMES,
+) -> Mapping[Name, Correlation | WithinGroups]:
+    """Correlations of the items that the grouping compares."""
+    if by == "turn":
+        return correlations(scores, human, bootstrap, names)
+    if by == "system":
+        means = system_means(scores, human, groups)
+        return correlations(means.x, means.y, bootstrap, names)
+    return {name: within_groups(scores, human, groups, COEFFICIENTS[name]) for name in names}

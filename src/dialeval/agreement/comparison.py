@@ -1,0 +1,261 @@
+"""Two runs, or the systems of one: which is better on which metric, and is the difference real?
+
+For each level, metric and pair of sides, over the rows that both sides have (`joining.py`):
+
+    difference   mean of second - first, in the metric's own unit
+    interval     95 %, of the signed paired bootstrap                      (`paired.py`)
+    p            of the paired permutation test, two-sided, then Holm's correction over everything
+                 that the comparison tests: all metrics, levels and pairs
+    effect       the difference in standard deviations of the scores of both sides: the only number
+                 here that can be compared between metrics
+
+Rows count as independent of each other. Turns of one dialogue are not quite: where a few long
+dialogues make up the data, intervals are too short and p is too small.
+
+A metric whose signature differs between the runs measured something else in each of them. It is
+shown, with a warning that names what differs, but takes no part in the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialeval.agreement.changes import Change, largest_changes
+from dialeval.agreement.comparable import incomparable
+from dialeval.agreement.holm import holm
+from dialeval.agreement.joining import Join, JoinBy, Joined, Side, join, sides_of
+from dialeval.agreement.paired import PairedTest, paired_bootstrap, paired_permutation
+from dialeval.agreement.ranks import Floats
+from dialeval.agreement.resampling import Progress, Resampling
+from dialeval.agreement.standings import Compared, Standing, outcome_of, standings
+from dialeval.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from dialeval.metric import Direction
+    from dialeval.run import Run
+
+
+@dataclass(frozen=True)
+class SideCount:
+    """`left_out` samples are answered by no other side."""
+
+    name: str
+    run: str
+    samples: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that `dialeval compare` says."""
+
+    sides: tuple[SideCount, ...]
+    joined_by: JoinBy
+    joined: int
+    rows: tuple[Compared, ...]
+    standings: tuple[Standing, ...]
+    changes: tuple[Change, ...]
+    warnings: tuple[str, ...]
+    alpha: float
+    rounds: int
+
+    def to_record(self) -> dict[str, Any]:
+        from dialeval.agreement.verdict import verdict
+
+        return asdict(self) | {"verdict": verdict(self)}
+
+
+def compare(
+    *runs: Run | str | Path,
+    systems: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    join_by: JoinBy | None = None,
+    rounds: int = 9999,
+    seed: int = 0,
+    alpha: float = 0.05,
+    worst: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Runs against each other, or the systems of one run; `worst` samples that changed most."""
+    from dialeval.run import open_run
+
+    if not runs:
+        raise UsageError("name two runs, or one run with several systems")
+    opened = [open_run(run) if isinstance(run, str | Path) else run for run in runs]
+    sides = sides_of(opened, systems)
+    if worst and len(sides) != 2:
+        raise UsageError(f"--worst needs two sides, not {len(sides)}: choose two with --system")
+    labels = _common_metrics(sides, metrics)
+    rows = join(sides, join_by)
+    bad = incomparable(sides, labels)
+    found = _compare(rows, labels, bad, alpha, rounds, seed, workers, progress)
+    if not found:
+        raise UsageError(
+            f"nothing to compare: the joined samples have no score of {', '.join(labels)}"
+        )
+    left_out = [
+        SideCount(side.name, str(side.run.directory), len(side.ids), rows.left_out[side.name])
+        for side in sides
+    ]
+    changes = [
+        change
+        for level in rows.levels
+        for label in labels
+        for change in largest_changes(level, label, _direction(sides, label), worst)
+    ]
+    return Comparison(
+        tuple(left_out),
+        rows.by,
+        rows.joined,
+        tuple(found),
+        tuple(standings(rows.levels, found, alpha)),
+        tuple(changes),
+        (*bad.values(), *_warnings(sides, rows, len(found), rounds, alpha)),
+        alpha,
+        rounds,
+    )
+
+
+def _compare(
+    rows: Join,
+    labels: Sequence[str],
+    bad: dict[str, str],
+    alpha: float,
+    rounds: int,
+    seed: int,
+    workers: int,
+    progress: Progress | None,
+) -> list[Compared]:
+    cases = [
+        (level, label, table, pair)
+        for level in rows.levels
+        for label in labels
+        if not np.isnan(table := level.scores(label)).all()
+        for pair in combinations(range(len(level.sides)), 2)
+    ]
+    tests: list[tuple[PairedTest, PairedTest]] = []
+    for done, (_, _, table, (a, b)) in enumerate(cases):
+        # Every test begins with the same seed: it does not hang on which metrics came before.
+        first, second = (
+            Resampling(
+                np.random.default_rng([seed, half]),
+                rounds,
+                workers=workers,
+                progress=_part(progress, 2 * done + half, 2 * len(cases)),
+            )
+            for half in range(2)
+        )
+        columns = table[:, b], table[:, a]
+        tests.append((paired_permutation(*columns, first), paired_bootstrap(*columns, second)))
+    comparable = [label not in bad for _, label, _, _ in cases]
+    corrected = iter(
+        holm([one.p for (one, _), good in zip(tests, comparable, strict=True) if good])
+    )
+    adjusted = [next(corrected) if good else None for good in comparable]
+    return [
+        _compared(level, label, table, pair, both, p, alpha, label not in bad)
+        for (level, label, table, pair), both, p in zip(cases, tests, adjusted, strict=True)
+    ]
+
+
+def _compared(
+    level: Joined,
+    label: str,
+    table: Floats,
+    pair: tuple[int, int],
+    tests: tuple[PairedTest, PairedTest],
+    p_holm: float | None,
+    alpha: float,
+    comparable: bool,
+) -> Compared:
+    test, bootstrap = tests
+    both = table[:, list(pair)]
+    there = ~np.isnan(both).any(axis=1)
+    means = both[there].mean(axis=0).tolist() if there.any() else [None, None]
+    # Rows that neither side scored are missing on both: they are not this pair's to count.
+    n_missing = int((~np.isnan(both)).any(axis=1).sum()) - test.n
+    deviation = float(np.sqrt(both[there].var(axis=0).mean())) if test.n > 1 else 0.0
+    effect = test.difference / deviation if test.difference is not None and deviation else None
+    direction = _direction(level.sides, label)
+    return Compared(
+        level.level,
+        label,
+        direction,
+        level.sides[pair[0]].name,
+        level.sides[pair[1]].name,
+        means[0],
+        means[1],
+        test.difference,
+        bootstrap.low,
+        bootstrap.high,
+        effect,
+        test.p,
+        p_holm,
+        test.n,
+        n_missing,
+        outcome_of(test.difference, p_holm, direction, alpha, comparable),
+        test.reason,
+    )
+
+
+def _direction(sides: Sequence[Side], label: str) -> Direction:
+    records = sides[0].run.manifest["metrics"]
+    direction: Direction = next(m["direction"] for m in records if m["label"] == label)
+    return direction
+
+
+def _common_metrics(sides: Sequence[Side], wanted: Sequence[str]) -> list[str]:
+    common = [label for label in sides[0].scores if all(label in side.scores for side in sides)]
+    for label in wanted:
+        if label not in common:
+            lacking = [side.name for side in sides if label not in side.scores]
+            raise UsageError(
+                f"no metric {label!r} in {', '.join(lacking)}.{did_you_mean(label, common)}"
+                f" Common to all: {', '.join(common) or 'none'}"
+            )
+    if not common:
+        lists = "; ".join(f"{side.name}: {', '.join(side.scores)}" for side in sides)
+        raise UsageError(f"nothing to compare: no metric is in every run ({lists})")
+    return [label for label in common if not wanted or label in wanted]
+
+
+def _warnings(
+    sides: Sequence[Side], rows: Join, tests: int, rounds: int, alpha: float
+) -> list[str]:
+    found = []
+    if rows.by != "context" and rows.other_contexts:
+        found.append(
+            f"{rows.other_contexts:,} rows joined by {rows.by} do not have the same context on all"
+            " sides. Where they should, join with --join context."
+        )
+    if rows.repeated:
+        found.append(
+            f"{rows.repeated:,} samples share their {rows.by} with another of the same side: their"
+            " scores were averaged"
+        )
+    alone = sorted(
+        {label for side in sides for label in side.scores}
+        - {label for label in sides[0].scores if all(label in side.scores for side in sides)}
+    )
+    if alone:
+        found.append(f"not in every run, and left out: {', '.join(alone)}")
+    if tests / (rounds + 1) > alpha:
+        found.append(
+            f"{rounds} rounds are too few for {tests} tests: nothing can be significant after the"
+            f" correction. Use --rounds {int(np.ceil(tests / alpha))} or more."
+        )
+    return found
+
+
+def _part(progress: Progress | None, part: int, parts: int) -> Progress | None:
+    """Progress of one part of several alike."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(part * total + done, parts * total)

@@ -1,0 +1,219 @@
+"""The same question, answered twice: which samples of two runs belong together?
+
+    id        the samples have the same id: one data set, scored twice
+    item      the samples answer the same item: rival systems on one list of questions
+    context   the turns before the answer are the same, whatever the samples are called
+
+Several samples of a side with the same key (two answers to one item) count as one, with the mean of
+their scores. Where all sides hold the same systems, two or more, samples are joined with those of
+their own system. Turns and whole dialogues are never joined with each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from dialeval.agreement.ranks import Floats, Integers
+from dialeval.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from dialeval.run import Run
+    from dialeval.sample import Level
+
+JoinBy = Literal["id", "item", "context"]
+JOINS: tuple[JoinBy, ...] = ("id", "item", "context")
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is compared: a run, or a system of a run. One entry per sample in each list."""
+
+    name: str
+    run: Run
+    ids: Sequence[str]
+    items: Sequence[str]
+    contexts: Sequence[bytes]
+    """Digests: texts stay on the disk."""
+    systems: Sequence[str]
+    levels: Sequence[Level]
+    scores: Mapping[str, Floats]
+
+    def keys(self, by: JoinBy, with_system: bool) -> list[Hashable]:
+        """Of each sample, None where it has none."""
+        values: Sequence[Hashable] = {
+            "id": self.ids,
+            "item": self.items,
+            "context": self.contexts,
+        }[by]
+        return [
+            (level, system if with_system else "", value) if value else None
+            for level, system, value in zip(self.levels, self.systems, values, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Samples of one level that belong together: those of all sides in the same row.
+
+    For each side, `rows` and `places` run over its samples: the row, and the place in the side.
+    """
+
+    level: Level
+    sides: tuple[Side, ...]
+    n_rows: int
+    rows: tuple[Integers, ...]
+    places: tuple[Integers, ...]
+
+    def scores(self, metric: str) -> Floats:
+        """Rows x sides, NaN where a side has no score."""
+        table = np.full((self.n_rows, len(self.sides)), np.nan)
+        for number, side in enumerate(self.sides):
+            values = side.scores[metric][self.places[number]]
+            there = ~np.isnan(values)
+            rows = self.rows[number][there]
+            counts = np.bincount(rows, minlength=self.n_rows)
+            sums = np.bincount(rows, values[there], minlength=self.n_rows)
+            np.divide(sums, counts, out=table[:, number], where=counts > 0)
+        return table
+
+    def first_id(self, side: int, row: int) -> str:
+        """The id of the first sample that a side has in a row."""
+        place = self.places[side][np.argmax(self.rows[side] == row)]
+        return self.sides[side].ids[int(place)]
+
+
+@dataclass(frozen=True)
+class Join:
+    """`joined` counts rows that every side has; `left_out` samples that no other side has."""
+
+    by: JoinBy
+    levels: tuple[Joined, ...]
+    joined: int
+    left_out: Mapping[str, int]
+    repeated: int
+    """Samples beyond the first of their side and row, whose scores were averaged."""
+    other_contexts: int
+    """Rows joined by id or item whose samples do not share the context."""
+
+
+def sides_of(runs: Sequence[Run], systems: Sequence[str] = ()) -> tuple[Side, ...]:
+    """The runs, or the systems of a single run; only samples of `systems` where some are named."""
+    for system in systems:
+        known = list(dict.fromkeys(name for run in runs for name in run.systems))
+        if system not in known:
+            raise UsageError(
+                f"no system {system!r}.{did_you_mean(system, known)} There are: {', '.join(known)}"
+            )
+    if len(runs) > 1:
+        wanted = set(systems) if systems else None
+        return tuple(_side(name, run, wanted) for name, run in zip(_names(runs), runs, strict=True))
+    (run,) = runs
+    chosen = list(systems) or run.systems
+    if len(chosen) < 2:
+        raise UsageError(
+            f"{run.directory} holds one system, and there is nothing to compare it with. Name a"
+            " second run."
+        )
+    return tuple(_side(system, run, {system}) for system in chosen)
+
+
+def join(sides: Sequence[Side], by: JoinBy | None = None) -> Join:
+    """Samples that belong together: by the key named, else by the first that two sides share."""
+    systems = [set(side.systems) for side in sides]
+    with_system = len(systems[0]) > 1 and all(one == systems[0] for one in systems)
+    for candidate in [by] if by else JOINS:
+        rows: dict[Hashable, list[list[int]]] = {}
+        for number, side in enumerate(sides):
+            for place, key in enumerate(side.keys(candidate, with_system)):
+                if key is not None:
+                    rows.setdefault(key, [[] for _ in sides])[number].append(place)
+        shared = {key: row for key, row in rows.items() if sum(map(bool, row)) > 1}
+        if shared:
+            return _joined(sides, candidate, shared)
+    names = ", ".join(side.name for side in sides)
+    how = f"the same {by}" if by else "the same id, item or context"
+    raise UsageError(
+        f"nothing to compare: no sample of {names} has {how} as one of another. Score answers to"
+        " the same questions, and give answers to one question the same 'item'."
+    )
+
+
+def _joined(sides: Sequence[Side], by: JoinBy, rows: Mapping[Hashable, list[list[int]]]) -> Join:
+    by_level: dict[Level, list[list[list[int]]]] = {}
+    repeated = other_contexts = 0
+    for row in rows.values():
+        samples = [
+            (side, place) for side, places in zip(sides, row, strict=True) for place in places
+        ]
+        side, place = samples[0]
+        by_level.setdefault(side.levels[place], []).append(row)
+        repeated += len(samples) - sum(map(bool, row))
+        other_contexts += len({side.contexts[place] for side, place in samples}) > 1
+    return Join(
+        by,
+        tuple(_level(level, sides, members) for level, members in by_level.items()),
+        sum(all(row) for row in rows.values()),
+        {
+            side.name: len(side.ids) - sum(len(row[number]) for row in rows.values())
+            for number, side in enumerate(sides)
+        },
+        repeated,
+        other_contexts,
+    )
+
+
+def _level(level: Level, sides: Sequence[Side], members: Sequence[list[list[int]]]) -> Joined:
+    rows, places = [], []
+    for number in range(len(sides)):
+        own = [row[number] for row in members]
+        rows.append(np.repeat(np.arange(len(own)), [len(here) for here in own]))
+        places.append(np.array([place for here in own for place in here], dtype=np.int64))
+    return Joined(level, tuple(sides), len(members), tuple(rows), tuple(places))
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    """The last part of each directory where that tells them apart, else all of it."""
+    resolved = [run.directory.resolve() for run in runs]
+    for path in resolved:
+        if resolved.count(path) > 1:
+            raise UsageError(f"{path} is given twice: a run cannot differ from itself")
+    short = [path.name for path in resolved]
+    return short if len(set(short)) == len(short) else [str(run.directory) for run in runs]
+
+
+def _side(name: str, run: Run, systems: set[str] | None) -> Side:
+    ids: list[str] = []
+    items: list[str] = []
+    contexts: list[bytes] = []
+    spoken_by: list[str] = []
+    levels: list[Level] = []
+    kept: list[int] = []
+    place = 0
+    for batch in run.batches(["id", "item", "system", "response", "context"]):
+        columns = [batch.column(c).to_pylist() for c in ("id", "item", "system", "context")]
+        missing = batch.column("response").is_null().to_pylist()
+        for ident, item, system, context, no_response in zip(*columns, missing, strict=True):
+            if systems is None or system in systems:
+                kept.append(place)
+                ids.append(ident)
+                items.append(sys.intern(item))
+                spoken_by.append(sys.intern(system))
+                contexts.append(_digest([turn["text"] for turn in context]))
+                levels.append("dialogue" if no_response else "turn")
+            place += 1
+    scores = {label: np.array(run.scores(label), dtype=np.float64)[kept] for label in run.metrics}
+    return Side(name, run, ids, items, contexts, spoken_by, levels, scores)
+
+
+def _digest(texts: Sequence[str]) -> bytes:
+    """Empty where there is no context: having none in common joins nothing."""
+    if not texts:
+        return b""
+    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=12).digest()

@@ -1,0 +1,251 @@
+"""Scores and ratings of the same samples, side by side as columns.
+
+Only what agreement needs is kept: a million samples of a run are read without their texts, and the
+mean over the raters is taken on the way. `RatedLevel` holds the samples of one level, because a
+turn and a whole dialogue are never compared with each other.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialeval.agreement.ranks import Floats, Integers
+from dialeval.agreement.score_file import Scores
+from dialeval.agreement.targets import Target
+from dialeval.errors import UsageError, did_you_mean
+from dialeval.sample import Rating
+
+if TYPE_CHECKING:
+    from dialeval.metric import Direction
+    from dialeval.run import Run
+    from dialeval.sample import Level, Sample
+
+
+@dataclass(frozen=True)
+class RatedQuality:
+    """Which samples of the level people rated, and how."""
+
+    places: Integers
+    """Of the rated samples, in the columns of the level."""
+    ratings: Floats
+    """Rated samples x targets: one column for the mean or one rater, else one for each rater."""
+    raters: tuple[str, ...]
+    """Names of the columns."""
+
+
+@dataclass(frozen=True)
+class RatedLevel:
+    """All samples of one level of one data set, a column for each thing that is known of them."""
+
+    dataset: str
+    level: Level
+    target: Target
+    systems: tuple[str, ...]
+    items: tuple[str, ...]
+    scores: Mapping[str, Floats]
+    """Metric -> a number for each sample, NaN where there is none. Metrics that scored samples of
+    other levels only are not here."""
+    directions: Mapping[str, Direction]
+    qualities: Mapping[str, RatedQuality]
+
+
+def rated_run(run: Run, target: Target, qualities: Sequence[str] = ()) -> list[RatedLevel]:
+    """The samples and scores of a run. Texts stay on the disk."""
+    scores = {label: np.array(run.scores(label), dtype=np.float64) for label in run.metrics}
+    directions: dict[str, Direction] = {
+        metric["label"]: metric["direction"] for metric in run.manifest["metrics"]
+    }
+    name = str(run.directory)
+    return _collect(name, _rows_of_run(run), scores, directions, target, qualities)
+
+
+def rated_samples(
+    samples: Iterable[Sample],
+    scores: Scores,
+    target: Target,
+    qualities: Sequence[str] = (),
+    *,
+    dataset: str = "",
+    lower_is_better: Sequence[str] = (),
+) -> list[RatedLevel]:
+    """Samples with ratings, and scores from anywhere that are joined to them by id."""
+    for name in lower_is_better:
+        if name not in scores:
+            raise UsageError(f"no scores of {name!r}.{did_you_mean(name, scores)}")
+    ids: list[str] = []
+
+    def rows() -> Iterator[_Row]:
+        for sample in samples:
+            ids.append(sample.id)
+            yield _Row(sample.system, sample.item, sample.level, sample.ratings)
+
+    levels = list(rows())
+    columns = {
+        metric: np.array([of_metric.get(i) for i in ids], dtype=np.float64)
+        for metric, of_metric in scores.items()
+    }
+    joined = sum(bool((~np.isnan(column)).any()) for column in columns.values())
+    if ids and not joined:
+        raise UsageError(
+            f"{dataset or 'the data'}: no sample has one of the ids of the scores. The first is"
+            f" {ids[0]!r} here and {next(iter(next(iter(scores.values()))), '')!r} there."
+        )
+    directions: dict[str, Direction] = {
+        metric: "lower" if metric in lower_is_better else "higher" for metric in scores
+    }
+    return _collect(dataset, levels, columns, directions, target, qualities)
+
+
+def ratings_table(samples: Iterable[Sample], quality: str) -> tuple[Floats, list[str]]:
+    """Items x raters of one quality, NaN where nobody answered, and the names of the raters."""
+    return _table([s.ratings[quality] for s in samples if quality in s.ratings])
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    system: str
+    item: str
+    level: Level
+    ratings: Mapping[str, Rating]
+
+
+def _rows_of_run(run: Run) -> Iterator[_Row]:
+    for batch in run.batches(["system", "item", "response", "ratings"]):
+        columns: tuple[list[Any], ...] = (
+            batch.column("system").to_pylist(),
+            batch.column("item").to_pylist(),
+            batch.column("response").is_null().to_pylist(),
+            batch.column("ratings").to_pylist(),
+        )
+        for system, item, no_response, ratings in zip(*columns, strict=True):
+            yield _Row(
+                sys.intern(system),
+                sys.intern(item),
+                "dialogue" if no_response else "turn",
+                {
+                    quality: Rating(tuple(given["values"]), None, tuple(given["raters"]))
+                    for quality, given in ratings
+                },
+            )
+
+
+@dataclass
+class _Level:
+    """A level while its samples are read; `sources` are their places in the data set."""
+
+    sources: array[int] = field(default_factory=lambda: array("q"))
+    systems: list[str] = field(default_factory=list)
+    items: list[str] = field(default_factory=list)
+    places: dict[str, array[int]] = field(default_factory=dict)
+    means: dict[str, array[float]] = field(default_factory=dict)
+    ratings: dict[str, list[Rating]] = field(default_factory=dict)
+
+    def add(self, source: int, row: _Row, target: Target, qualities: Sequence[str]) -> None:
+        for quality, rating in row.ratings.items():
+            if qualities and quality not in qualities:
+                continue
+            self.places.setdefault(quality, array("q")).append(len(self.sources))
+            if target.kind == "mean":
+                mean = rating.mean
+                means = self.means.setdefault(quality, array("d"))
+                means.append(np.nan if mean is None else mean)
+            else:
+                self.ratings.setdefault(quality, []).append(rating)
+        self.sources.append(source)
+        self.systems.append(row.system)
+        self.items.append(row.item)
+
+
+def _collect(
+    dataset: str,
+    rows: Iterable[_Row],
+    scores: Mapping[str, Floats],
+    directions: Mapping[str, Direction],
+    target: Target,
+    qualities: Sequence[str],
+) -> list[RatedLevel]:
+    levels: dict[Level, _Level] = {}
+    known: dict[str, None] = {}
+    for source, row in enumerate(rows):
+        known.update(dict.fromkeys(row.ratings))
+        levels.setdefault(row.level, _Level()).add(source, row, target, qualities)
+    _check_qualities(dataset, known, qualities)
+    return [
+        RatedLevel(
+            dataset,
+            level,
+            target,
+            tuple(found.systems),
+            tuple(found.items),
+            _scores_of(np.asarray(found.sources), scores),
+            directions,
+            {quality: _quality(found, quality, target) for quality in found.places},
+        )
+        for level, found in levels.items()
+    ]
+
+
+def _scores_of(sources: Integers, scores: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Without the metrics that are for another level; one that scored nothing at all stays."""
+    return {
+        name: column[sources]
+        for name, column in scores.items()
+        if np.isnan(column).all() or not np.isnan(column[sources]).all()
+    }
+
+
+def _check_qualities(dataset: str, known: Iterable[str], wanted: Sequence[str]) -> None:
+    here, known = dataset or "the data", list(known)
+    if wanted and not known:
+        raise UsageError(f"{here}: no sample has ratings")
+    for quality in wanted:
+        if quality not in known:
+            raise UsageError(
+                f"{here}: no sample has ratings of {quality!r}.{did_you_mean(quality, known)}"
+                f" Rated are: {', '.join(known)}"
+            )
+
+
+def _quality(found: _Level, quality: str, target: Target) -> RatedQuality:
+    places = np.asarray(found.places[quality], dtype=np.int64)
+    if target.kind == "mean":
+        return RatedQuality(places, np.asarray(found.means[quality])[:, np.newaxis], ("mean",))
+    table, raters = _table(found.ratings[quality])
+    if target.kind == "max-over-raters":
+        return RatedQuality(places, table, tuple(raters))
+    chosen = _rater(target.rater, raters, quality)
+    return RatedQuality(places, table[:, [chosen]], (raters[chosen],))
+
+
+def _rater(wanted: str, raters: Sequence[str], quality: str) -> int:
+    if wanted in raters:
+        return raters.index(wanted)
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(raters):
+        return int(wanted) - 1
+    shown = ", ".join(raters[:10]) + (", ..." if len(raters) > 10 else "")
+    raise UsageError(
+        f"no rater {wanted!r} rated {quality!r}.{did_you_mean(wanted, raters)}"
+        f" Its {len(raters)} raters are: {shown}"
+    )
+
+
+def _table(ratings: Sequence[Rating]) -> tuple[Floats, list[str]]:
+    """Raters are told apart by name where the data has names, else by their place."""
+    numbers: dict[str, int] = {}
+    cells: list[tuple[int, int, float]] = []
+    for row, rating in enumerate(ratings):
+        names = rating.raters or [f"rater{i + 1}" for i in range(len(rating.values))]
+        for name, value in zip(names, rating.values, strict=False):
+            column = numbers.setdefault(name, len(numbers))
+            if value is not None:
+                cells.append((row, column, value))
+    table = np.full((len(ratings), len(numbers)), np.nan)
+    for row, column, value in cells:
+        table[row, column] = value
+    return table, list(numbers)

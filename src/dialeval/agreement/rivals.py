@@ -1,0 +1,230 @@
+"""Does one metric agree with people better than another, and is the difference real?
+
+For each quality the metrics stand in the order of their correlation with people. Each pair is
+tested on the samples that both scored (Williams or PERM-BOTH, two-sided), p is corrected by Holm
+over all pairs of the quality. A new cluster begins with the first metric than which some metric of
+the current one is significantly better (rule `any` of `clusters.py`, as in mt-metrics-eval): what
+shares the first cluster with the best metric was not shown to be worse than another of it.
+
+A metric that is better the lower it is, is turned over first: a strong negative correlation is then
+as good as a strong positive one. That is said of it in `Contender.turned`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dialeval.agreement.cases import By, Case, cases_of, check_rated, correlate, oriented
+from dialeval.agreement.clusters import draw_lines
+from dialeval.agreement.grouping import system_means
+from dialeval.agreement.holm import holm
+from dialeval.agreement.perm_both import CorrelationLevel, perm_both
+from dialeval.agreement.resampling import Progress, Resampling
+from dialeval.agreement.williams import CoefficientName, MetricTest, williams_test
+from dialeval.errors import UsageError
+
+if TYPE_CHECKING:
+    from dialeval.agreement.rated import RatedLevel
+    from dialeval.sample import Level
+
+TestName = Literal["williams", "perm-both"]
+
+DEFAULT_COEFFICIENT: dict[TestName, CoefficientName] = {
+    "williams": "pearson",
+    "perm-both": "spearman",
+}
+"""Williams' test is exact for Pearson's r only; the papers mostly report Spearman's rho."""
+_PERMUTED: dict[By, CorrelationLevel] = {
+    "turn": "turn",
+    "system": "system",
+    "within-item": "group",
+    "within-system": "group",
+}
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A metric in the ranking; `cluster` counts from 1, `correlation` is over its own samples."""
+
+    metric: str
+    cluster: int
+    correlation: float | None
+    n: int
+    turned: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two metrics, the one that ranks higher first; `p_holm` is p after the correction."""
+
+    first: str
+    second: str
+    test: MetricTest
+    p_holm: float | None
+
+
+@dataclass(frozen=True)
+class MetricRanking:
+    """All metrics on one quality."""
+
+    dataset: str
+    level: Level
+    quality: str
+    by: By
+    target: str
+    test: TestName
+    coefficient: CoefficientName
+    alpha: float
+    metrics: tuple[Contender, ...]
+    pairs: tuple[Duel, ...]
+
+    @property
+    def warning(self) -> str:
+        """Whether the rounds were too few for any pair to be significant after Holm."""
+        rounds = max((pair.test.rounds for pair in self.pairs), default=0)
+        needed = rounds_needed(len(self.pairs), self.alpha)
+        if not rounds or rounds >= needed:
+            return ""
+        return (
+            f"{self.quality}: {rounds} rounds are too few for {len(self.pairs)} pairs: none can be"
+            f" significant after Holm. Use --rounds {needed} or more."
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        record = asdict(self)
+        record |= {name: list(record[name]) for name in ("metrics", "pairs")}
+        return record | {"warning": self.warning}
+
+
+def rank_metrics(
+    levels: Iterable[RatedLevel],
+    test: TestName,
+    *,
+    metrics: Sequence[str] = (),
+    by: By = "turn",
+    coefficient: CoefficientName | None = None,
+    rounds: int = 9999,
+    seed: int = 0,
+    alpha: float = 0.05,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> list[MetricRanking]:
+    """A ranking for each data set, level and quality. `rounds` matter to PERM-BOTH only."""
+    if test == "williams" and by.startswith("within"):
+        raise UsageError(f"Williams' test knows no groups: with --by {by} use --test perm-both")
+    levels = list(levels)
+    check_rated(levels)
+    fields = [field for level in levels for field in _fields(level, metrics, by)]
+    chosen = coefficient or DEFAULT_COEFFICIENT[test]
+    pairs = sum(len(field) * (len(field) - 1) // 2 for field in fields)
+    per_pair = rounds if test == "perm-both" else 1
+    done = 0
+
+    def one_test(first: Case, second: Case) -> MetricTest:
+        nonlocal done
+
+        def report(so_far: int, _: int) -> None:
+            if progress:
+                progress(done * per_pair + so_far, pairs * per_pair)
+
+        rng = np.random.default_rng(seed)
+        how = Resampling(rng, rounds, workers=workers, progress=report)
+        found = _test(first, second, test, by, chosen, how)
+        done += 1
+        report(0, 0)
+        return found
+
+    return [_ranking(field, by, test, chosen, alpha, one_test) for field in fields]
+
+
+def _fields(level: RatedLevel, metrics: Sequence[str], by: By) -> list[list[Case]]:
+    """The metrics that meet each other: one list for each quality."""
+    if level.target.kind == "max-over-raters":
+        raise UsageError(
+            "a maximum over raters cannot be tested: each metric would be held against another"
+            " rater. Use --target mean or --target rater:NAME"
+        )
+    fields: dict[str, list[Case]] = {}
+    for case in cases_of(level, metrics, by):
+        fields.setdefault(case.quality, []).append(case)
+    return list(fields.values())
+
+
+def _ranking(
+    field: Sequence[Case],
+    by: By,
+    test: TestName,
+    coefficient: CoefficientName,
+    alpha: float,
+    one_test: Callable[[Case, Case], MetricTest],
+) -> MetricRanking:
+    found = {
+        case.metric: correlate(
+            oriented(case), case.ratings[:, 0], case.groups, by, names=[coefficient]
+        )[coefficient]
+        for case in field
+    }
+    ranked = sorted(field, key=lambda case: (_last_if_none(found[case.metric].value), case.metric))
+    places = list(combinations(range(len(ranked)), 2))
+    tests = [one_test(ranked[i], ranked[j]) for i, j in places]
+    corrected = holm([one.p for one in tests])
+    better = np.zeros((len(ranked), len(ranked)), dtype=bool)
+    for place, one, p in zip(places, tests, corrected, strict=True):
+        better[place] = p is not None and p <= alpha and (one.difference or 0) > 0
+    contenders = [
+        Contender(
+            case.metric,
+            cluster,
+            found[case.metric].value,
+            found[case.metric].n,
+            case.level.directions[case.metric] == "lower",
+            found[case.metric].reason,
+        )
+        for case, cluster in zip(ranked, draw_lines(better, "any"), strict=True)
+    ]
+    duels = [
+        Duel(ranked[i].metric, ranked[j].metric, one, p)
+        for (i, j), one, p in zip(places, tests, corrected, strict=True)
+    ]
+    level = ranked[0].level
+    return MetricRanking(
+        level.dataset,
+        level.level,
+        ranked[0].quality,
+        by,
+        str(level.target),
+        test,
+        coefficient,
+        alpha,
+        tuple(contenders),
+        tuple(duels),
+    )
+
+
+def rounds_needed(pairs: int, alpha: float = 0.05) -> int:
+    """The fewest rounds with which one of so many pairs can be significant after Holm."""
+    return int(np.ceil(pairs / alpha)) - 1
+
+
+def _last_if_none(value: float | None) -> float:
+    return float("inf") if value is None else -value
+
+
+def _test(
+    first: Case, second: Case, test: TestName, by: By, name: CoefficientName, how: Resampling
+) -> MetricTest:
+    human, groups = first.ratings[:, 0], first.groups
+    x, y = oriented(first), oriented(second)
+    if test == "perm-both":
+        return perm_both(x, y, human, how, coefficient=name, level=_PERMUTED[by], groups=groups)
+    if by == "system":
+        both = np.where(np.isnan(x) | np.isnan(y), np.nan, human)
+        first_means, second_means = (system_means(side, both, groups) for side in (x, y))
+        return williams_test(first_means.x, second_means.x, first_means.y, name)
+    return williams_test(x, y, human, name)

@@ -1,0 +1,121 @@
+"""How a comparison of runs or systems looks on the screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dialeval.agreement.verdict import verdict
+from dialeval.cli.show_agreement import ARROWS, number_text, p_text, star
+from dialeval.terminal import print_table, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dialeval.agreement.changes import Change
+    from dialeval.agreement.comparison import Comparison
+    from dialeval.agreement.standings import Compared
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """The verdict last, where the eye rests."""
+    for warning in comparison.warnings:
+        say(warning, stderr=True, style="yellow")
+    samples = ", ".join(
+        f"{side.name} {side.samples:,}" + (f" ({side.left_out:,} left out)" * bool(side.left_out))
+        for side in comparison.sides
+    )
+    say(f"samples: {samples}; {comparison.joined:,} joined by {comparison.joined_by}")
+    say()
+    columns: dict[str, Callable[[Compared], str]] = {
+        "level": lambda row: row.level,
+        "metric": lambda row: row.metric + ARROWS[row.direction],
+        "first": lambda row: row.first,
+        "second": lambda row: row.second,
+        "mean": lambda row: number_text(row.mean_first, ".4g"),
+        "mean ": lambda row: number_text(row.mean_second, ".4g"),
+        "difference": lambda row: _difference(row),
+        "effect": lambda row: number_text(row.effect, "+.2f"),
+        "p": lambda row: p_text(row.p),
+        "after Holm": lambda row: p_text(row.p_holm) + star(row.p_holm, comparison.alpha),
+        "n": lambda row: f"{row.n:,}",
+    }
+    titles = {name: name for name in columns}
+    if len(comparison.sides) == 2:
+        titles |= {"mean": comparison.sides[0].name, "mean ": comparison.sides[1].name}
+        del columns["first"], columns["second"]
+    if len({row.level for row in comparison.rows}) == 1:
+        del columns["level"]
+    print_table(
+        [titles[name] for name in columns],
+        [[column(row) for column in columns.values()] for row in comparison.rows],
+        right=[i for i, name in enumerate(columns) if name not in _WORDS],
+    )
+    if len(comparison.sides) > 2:
+        _show_standings(comparison)
+    _show_changes(comparison)
+    say()
+    say(
+        "difference: second - first, [95 % interval]; effect: in standard deviations; ↑ higher, ↓"
+        " lower is better",
+        style="dim",
+    )
+    say()
+    for line in verdict(comparison):
+        say(line, style="bold")
+
+
+_WORDS = ("level", "metric", "first", "second")
+
+
+def _difference(row: Compared) -> str:
+    if row.difference is None:
+        return f"- ({row.reason})"
+    interval = "" if row.low is None else f" [{row.low:.3g}, {row.high:.3g}]"
+    return f"{row.difference:+.3g}{interval}"
+
+
+def _show_standings(comparison: Comparison) -> None:
+    say()
+    print_table(
+        ["metric", "order, with | where every difference across it is real"],
+        [
+            [
+                f"{one.metric}{ARROWS[one.direction]}",
+                "  ".join(
+                    ("| " if place and side.cluster > one.sides[place - 1].cluster else "")
+                    + f"{side.name} {number_text(side.mean, '.4g')}"
+                    for place, side in enumerate(one.sides)
+                ),
+            ]
+            for one in comparison.standings
+        ],
+    )
+
+
+def _show_changes(comparison: Comparison) -> None:
+    seen = ""
+    for change in comparison.changes:
+        names = [side.name for side in comparison.sides]
+        title = f"{change.metric}: {_KINDS[change.kind]} in {names[1]} ({change.level}s)"
+        if title != seen:
+            say()
+            say(title, style="bold")
+            seen = title
+        _show_change(change, names)
+
+
+_KINDS = {
+    "worse": "fell most",
+    "better": "rose most",
+    "less": "much less",
+    "more": "much more",
+}
+
+
+def _show_change(change: Change, names: Sequence[str]) -> None:
+    ids = change.ids[0] if change.ids[0] == change.ids[1] else " / ".join(change.ids)
+    say(f"  {change.difference:+.4g}  {ids}")
+    if change.context:
+        say(f"    before: {change.context[-1]}", style="dim")
+    for name, score, response in zip(names, change.scores, change.responses, strict=True):
+        say(f"    {name} ({score:.4g}): {response}")

@@ -1,0 +1,137 @@
+"""Is one metric better than another? And how do metrics relate to each other?"""
+
+import json
+
+import numpy as np
+import pytest
+
+from dialeval.agreement.rated import rated_samples
+from dialeval.agreement.relations import relations
+from dialeval.agreement.rivals import rank_metrics, rounds_needed
+from dialeval.agreement.targets import Target
+from dialeval.agreement.williams import williams_p
+from dialeval.errors import UsageError
+from dialeval.sample import Rating, Sample
+
+N = 120
+RNG = np.random.default_rng(21)
+HUMAN = RNG.normal(size=N)
+COLUMNS = {
+    "good": HUMAN + 0.3 * RNG.normal(size=N),
+    "fine": HUMAN + 0.32 * RNG.normal(size=N),
+    "poor": HUMAN + 3 * RNG.normal(size=N),
+}
+
+
+def levels(columns=COLUMNS, target="mean", extra=(), **options):
+    samples = [
+        Sample(
+            id=str(i),
+            response="x",
+            system=f"bot{i % 4}",
+            item=str(i // 4),
+            ratings={"Overall": Rating((float(HUMAN[i]),))}
+            | {name: Rating((float(values[i]),)) for name, values in dict(extra).items()},
+        )
+        for i in range(N)
+    ]
+    scores = {
+        name: {str(i): float(v) for i, v in enumerate(values) if not np.isnan(v)}
+        for name, values in columns.items()
+    }
+    return rated_samples(samples, scores, Target.parse(target), **options)
+
+
+@pytest.mark.parametrize("test", ["williams", "perm-both"])
+def test_a_metric_that_knows_more_stands_above_one_that_knows_less(test):
+    (ranking,) = rank_metrics(levels(), test, rounds=999)
+    clusters = {one.metric: one.cluster for one in ranking.metrics}
+    assert clusters == {"good": 1, "fine": 1, "poor": 2}
+    assert [one.metric for one in ranking.metrics][-1] == "poor"
+    assert len(ranking.pairs) == 3
+    json.dumps(ranking.to_record())
+
+
+def test_williams_p_is_that_of_numpys_correlations_and_holm_by_hand():
+    (ranking,) = rank_metrics(levels(), "williams")
+    found = {frozenset((pair.first, pair.second)): pair for pair in ranking.pairs}
+    raw = {}
+    for pair in found:
+        first, second = sorted(pair)
+        r = np.corrcoef([COLUMNS[first], COLUMNS[second], HUMAN])
+        raw[pair] = williams_p(r[0, 2], r[1, 2], r[0, 1], N)
+        assert found[pair].test.p == pytest.approx(raw[pair])
+    smallest = min(raw, key=raw.__getitem__)
+    assert found[smallest].p_holm == pytest.approx(3 * raw[smallest])
+
+
+def test_a_metric_that_is_better_when_lower_competes_turned_over():
+    turned = COLUMNS | {"good": -COLUMNS["good"]}
+    (plain,) = rank_metrics(levels(), "williams")
+    (ranking,) = rank_metrics(levels(turned, lower_is_better=["good"]), "williams")
+    assert [(m.metric, m.cluster) for m in ranking.metrics] == [
+        (m.metric, m.cluster) for m in plain.metrics
+    ]
+    assert [m.turned for m in ranking.metrics if m.metric == "good"] == [True]
+    (wrong,) = rank_metrics(levels(turned), "williams")
+    assert wrong.metrics[-1].metric == "good"
+
+
+@pytest.mark.parametrize("by", ["system", "within-item", "within-system"])
+def test_groups_are_tested_by_permutation(by):
+    (ranking,) = rank_metrics(levels(), "perm-both", by=by, rounds=99)
+    assert (ranking.by, len(ranking.pairs)) == (by, 3)
+    assert all(0 < pair.test.p <= 1 for pair in ranking.pairs)
+
+
+def test_what_cannot_be_tested_is_refused_with_the_way_out():
+    with pytest.raises(UsageError, match="use --test perm-both"):
+        rank_metrics(levels(), "williams", by="within-item")
+    with pytest.raises(UsageError, match="--target mean"):
+        rank_metrics(levels(target="max-over-raters"), "williams")
+
+
+def test_a_pair_is_tested_on_the_samples_that_both_scored():
+    holes = COLUMNS["fine"].copy()
+    holes[:30] = np.nan
+    (ranking,) = rank_metrics(levels(COLUMNS | {"fine": holes}), "williams")
+    n = {frozenset((pair.first, pair.second)): pair.test.n for pair in ranking.pairs}
+    assert n[frozenset(("good", "poor"))] == N
+    assert n[frozenset(("good", "fine"))] == N - 30
+
+
+def test_enough_rounds_let_the_smallest_p_survive_holm():
+    for pairs in (1, 45, 190):
+        rounds = rounds_needed(pairs)
+        assert pairs / (rounds + 1) <= 0.05 < pairs / rounds
+
+
+def test_too_few_rounds_are_pointed_out():
+    (few,) = rank_metrics(levels(), "perm-both", rounds=19)
+    assert "Use --rounds 59 or more" in few.warning
+    (exact,) = rank_metrics(levels(), "perm-both", rounds=59)
+    assert exact.warning == ""
+    (williams,) = rank_metrics(levels(), "williams")
+    assert williams.warning == ""
+
+
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman"])
+def test_relations_equal_pandas_with_pairwise_complete_columns(coefficient):
+    pandas = pytest.importorskip("pandas")
+    holes = COLUMNS["fine"].copy()
+    holes[::5] = np.nan
+    columns = COLUMNS | {"fine": holes}
+    liking = np.where(np.arange(N) % 3 == 0, HUMAN, RNG.normal(size=N))
+    metrics, qualities = relations(levels(columns, extra={"Liking": liking}), coefficient)
+    expected = pandas.DataFrame(columns).corr(method=coefficient)
+    np.testing.assert_allclose(metrics.values, expected.to_numpy(), atol=1e-9)
+    assert metrics.n[0] == (N, N - 24, N)
+    assert (qualities.of, qualities.names) == ("qualities", ("Overall", "Liking"))
+    both = pandas.DataFrame({"Overall": HUMAN, "Liking": liking}).corr(method=coefficient)
+    np.testing.assert_allclose(qualities.values, both.to_numpy(), atol=1e-9)
+
+
+def test_a_constant_metric_relates_to_nothing():
+    metrics = relations(levels({"good": COLUMNS["good"], "flat": np.ones(N)}))[0]
+    assert metrics.values[0] == (1.0, None)
+    json.dumps(metrics.to_record())
