@@ -39,6 +39,9 @@ def compare(
             min=0, help="Show so many samples that fell most, and so many that rose most."
         ),
     ] = 0,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Of more than two: show every pair, not only the order.")
+    ] = False,
     plot: Plot = None,
     rounds: Annotated[int, typer.Option(min=99, help="Of the permutation and the bootstrap.")] = (
         9999
@@ -81,4 +84,4 @@ def compare(
     if as_json:
         typer.echo(json.dumps(found.to_record(), indent=2))
     else:
-        show_comparison(found)
+        show_comparison(found, pairs)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dialeval.agreement.standings import Compared
 
 
-def show_comparison(comparison: Comparison) -> None:
-    """The verdict last, where the eye rests."""
+def show_comparison(comparison: Comparison, every_pair: bool) -> None:
+    """The verdict last, where the eye rests. More than two sides: their order, by metric."""
     for warning in comparison.warnings:
         say(warning, stderr=True, style="yellow")
     samples = ", ".join(
@@ -25,6 +25,26 @@ def show_comparison(comparison: Comparison) -> None:
         for side in comparison.sides
     )
     say(f"samples: {samples}; {comparison.joined:,} joined by {comparison.joined_by}")
+    if len(comparison.sides) > 2:
+        _show_standings(comparison)
+        if not every_pair:
+            say()
+            say(f"{len(comparison.rows):,} pairs were tested: --pairs shows them", style="dim")
+            return
+    _show_pairs(comparison)
+    _show_changes(comparison)
+    say()
+    say(
+        "difference: second - first, [95 % interval]; effect: in standard deviations; ↑ higher, ↓"
+        " lower is better",
+        style="dim",
+    )
+    say()
+    for line in verdict(comparison):
+        say(line, style="bold")
+
+
+def _show_pairs(comparison: Comparison) -> None:
     say()
     columns: dict[str, Callable[[Compared], str]] = {
         "level": lambda row: row.level,
@@ -50,18 +70,6 @@ def show_comparison(comparison: Comparison) -> None:
         [[column(row) for column in columns.values()] for row in comparison.rows],
         right=[i for i, name in enumerate(columns) if name not in _WORDS],
     )
-    if len(comparison.sides) > 2:
-        _show_standings(comparison)
-    _show_changes(comparison)
-    say()
-    say(
-        "difference: second - first, [95 % interval]; effect: in standard deviations; ↑ higher, ↓"
-        " lower is better",
-        style="dim",
-    )
-    say()
-    for line in verdict(comparison):
-        say(line, style="bold")
 
 
 _WORDS = ("level", "metric", "first", "second")
@@ -75,21 +83,19 @@ def _difference(row: Compared) -> str:
 
 
 def _show_standings(comparison: Comparison) -> None:
+    """A row per side, best first by the first metric; each mean with its cluster."""
     say()
+    cells = [
+        {side.name: f"{number_text(side.mean, '.4g')} ({side.cluster})" for side in one.sides}
+        for one in comparison.standings
+    ]
     print_table(
-        ["metric", "order, with | where every difference across it is real"],
-        [
-            [
-                f"{one.metric}{ARROWS[one.direction]}",
-                "  ".join(
-                    ("| " if place and side.cluster > one.sides[place - 1].cluster else "")
-                    + f"{side.name} {number_text(side.mean, '.4g')}"
-                    for place, side in enumerate(one.sides)
-                ),
-            ]
-            for one in comparison.standings
-        ],
+        ["", *(f"{one.metric}{ARROWS[one.direction]}" for one in comparison.standings)],
+        [[name, *(of_metric.get(name, "-") for of_metric in cells)] for name in cells[0]],
+        right=range(1, len(cells) + 1),
     )
+    say()
+    say("(n): cluster; every difference between two clusters is real, after Holm", style="dim")
 
 
 def _show_changes(comparison: Comparison) -> None:

@@ -11,6 +11,7 @@ from dialeval.studies.study import Study
 STUDIES = {
     "holistic-raters": "holistic_raters",
     "holistic-consistency-ws": "holistic_consistency_ws",
+    "holistic-consistency": "holistic_consistency",
     "holistic-length": "holistic_length",
     "ngram-entropy": "ngram_entropy",
     "ws-substitutions": "ws_substitutions",
