@@ -41,7 +41,13 @@ def _is_unsafe(char: str) -> bool:
 def console(stderr: bool = False) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    class PipeConsole(Console):
+        """rich would exit with 1 when `| head` has seen enough; the command exits with 0."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return PipeConsole(stderr=stderr, highlight=False, soft_wrap=True)
 
 
 def screen_width() -> int:

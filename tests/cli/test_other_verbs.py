@@ -193,3 +193,16 @@ def test_an_option_that_would_be_ignored_is_refused(spec):
 
     with pytest.raises(UsageError, match="leave out layout"):
         make_metric(spec)
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure():
+    """A verb that prints line by line meets the closed pipe of `head`."""
+    command = f"{sys.executable} -m dialeval data show holistic"
+    done = subprocess.run(
+        ["bash", "-c", f'{command} | head -n 1; exit "${{PIPESTATUS[0]}}"'],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("holistic")

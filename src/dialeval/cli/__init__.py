@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 
@@ -18,15 +17,6 @@ def main() -> None:
 
         say(str(error), stderr=True, style="red")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        from dialeval.terminal import say
-
-        say("\nInterrupted. With -o, the same command goes on where it stopped.", stderr=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): silence the flush at exit, too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except OSError as error:
         from dialeval.terminal import say
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import sys
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from dialeval.cli import (
     agree,
@@ -22,8 +25,27 @@ from dialeval.cli import (
 )
 from dialeval.version import __version__
 
+
+class Verbs(typer.core.TyperGroup):
+    """Handles what typer would swallow: Ctrl-C and a reader of our output that went away."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            from dialeval.terminal import say
+
+            say("\nInterrupted. With -o, the same command goes on where it stopped.", stderr=True)
+            sys.exit(130)
+        except BrokenPipeError:
+            # `| head` has seen enough: silence the flush at exit, too.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+
+
 app = typer.Typer(
     name="dialeval",
+    cls=Verbs,
     help="Judges open-domain dialogue: score answers, and measure how metrics agree with people.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
