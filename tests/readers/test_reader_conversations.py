@@ -144,7 +144,8 @@ def test_a_broken_object_of_conversations_is_reported(read, text: str, problem: 
 
 def test_an_empty_object_holds_no_conversation(read) -> None:
     reading = read("{ }", "talk.json", format="topical-chat")
-    assert (reading.samples, reading.problems) == ([], [])
+    assert reading.samples == []
+    assert "there is no sample in it (read as topical-chat)" in reading.problems[-1]
 
 
 def test_topical_chat_has_the_turns_and_words_of_its_files(datasets: Path) -> None:

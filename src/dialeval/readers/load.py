@@ -214,8 +214,10 @@ class Samples:
         rated: set[str] = set()
         for source, reader in self._sources:
             place = Place(problems, source.name)
+            errors, is_empty = problems.errors, True
             try:
                 for sample in reader.read(source, place, self._options):
+                    is_empty = False
                     if seen.holds_or_adds(sample.id):
                         place.error("id", f"{sample.id[:80]!r} occurs twice")
                         problems.skipped += 1
@@ -225,6 +227,9 @@ class Samples:
             except UnreadableError as error:
                 place.path, place.line = error.path or place.path, error.line
                 place.error(error.field, error.problem)
+            if is_empty and problems.errors == errors:
+                place.line = 0
+                place.error("", f"there is no sample in it (read as {reader.name})")
             self._done += 1
             self._check_named_qualities(rated, place)
         if problems.errors and self._bad == "raise":
