@@ -63,7 +63,7 @@ def test_dispersion_is_one_minus_the_mean_cosine_of_pairs():
     assert [q.text for q in metric.ask(same)] == ["one way", "another way"]
     found = metric.score(same, [np.array([2.0, 0.0]), np.array([0.0, 5.0])])
     assert found.parts["dispersion"] == pytest.approx(2 / 3)
-    assert metric.models() == {"encoder": "minilm-l6"}
+    assert metric.models() == {"model": "minilm-l6"}
 
 
 words = st.lists(st.sampled_from("abcd"), max_size=8).map(" ".join)

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("peft", reason="needs the extra 'train'")
@@ -13,7 +14,7 @@ from dialeval.models.source import Models
 from dialeval.question import Likelihood, TokenLogProbs
 from dialeval.sample import Turn
 from dialeval.training.corpora import load_corpus
-from dialeval.training.language_model import LanguageModelOptions
+from dialeval.training.language_model import LanguageModelOptions, LanguageModelRecipe
 from dialeval.training.loop import Settings
 from dialeval.training.train_lm import train_language_model
 
@@ -118,3 +119,15 @@ def test_a_file_of_chats_is_split_by_dialogue(tmp_path):
     assert sum(map(len, splits)) == len(set.union(*splits)) == 200
     assert all(len(dialogue) == 4 for dialogue in corpus.train)
     assert len(corpus.validation) > 0
+
+
+def test_every_epoch_has_as_many_batches_and_every_dialogue(base):
+    """Lengths at random: who shares a batch of 64 tokens changes from epoch to epoch."""
+    model, tokenizer = tiny.llama(), tiny.tokenizer()
+    random = np.random.default_rng(5)
+    dialogues = [("the " * n, "cat") for n in random.integers(1, 20, 60)]
+    recipe = LanguageModelRecipe(model, tokenizer, dialogues, dialogues[:2], OPTIONS, seed=3)
+    epochs = [recipe.batches(epoch) for epoch in range(12)]
+    assert len({len(batches) for batches in epochs}) == 1
+    assert {sum(len(batch) for batch in batches) for batches in epochs} == {60}
+    assert epochs[0] != epochs[1]

@@ -89,7 +89,7 @@ class Diversity(Metric):
         return tuple(found)
 
     def models(self) -> Mapping[str, str]:
-        return {"encoder": self.model} if self.dispersion else {}
+        return {"model": self.model} if self.dispersion else {}
 
 
 @dataclass(frozen=True)

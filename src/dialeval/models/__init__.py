@@ -10,6 +10,7 @@
     identity    digests and fingerprints
     source      `Models`: what the engine asks for fingerprints and loaded models
     inventory   what is here and what can be fetched
+    generation  `load_generator`: models that write the next turn
 
 Nothing here touches the network except `fetch`. The other files are the models themselves, one per
 kind: each has `load(directory, *, device)`.

@@ -22,13 +22,7 @@ import torch
 
 from dialeval.errors import JobError, UsageError
 from dialeval.models.layout import Writer, Written
-from dialeval.models.loading import (
-    choose_device,
-    is_out_of_memory,
-    load_tokenizer,
-    silence,
-    window_of,
-)
+from dialeval.models.loading import is_out_of_memory, load_language_model, silence, window_of
 from dialeval.models.packing import Plan, plan
 from dialeval.models.tree import attend, grow, views
 from dialeval.question import Answer, Likelihood, Question
@@ -45,18 +39,10 @@ ATTENTION = "dialeval_tree"
 
 def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> CausalLM:
     """The model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into it."""
-    from transformers import AutoModelForCausalLM
-
-    with silence():
-        tokenizer = load_tokenizer(directory)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            directory, local_files_only=True, dtype=torch.float32, weights_only=True
-        )
-        if adapter is not None:
-            from peft import PeftModel
-
-            model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
-    return CausalLM(model.to(choose_device(device)), tokenizer)
+    model, tokenizer = load_language_model(
+        "AutoModelForCausalLM", directory, device=device, adapter=adapter
+    )
+    return CausalLM(model, tokenizer)
 
 
 @dataclass(slots=True)

@@ -85,14 +85,16 @@ def load_tokenizer(directory: Path) -> Any:
 
 def window_of(model: Any, tokenizer: Any) -> int:
     """The most tokens that the model can read at once, attention windows included."""
-    config = model.config
+    return int(min(network_window(model), tokenizer.model_max_length))
+
+
+def network_window(model: Any) -> int:
+    """The same by the network alone: its tokenizer may have been told to cut earlier."""
     limits = [
-        getattr(config, name, None)
+        getattr(model.config, name, None)
         for name in ("max_position_embeddings", "n_positions", "sliding_window", "attention_window")
     ]
     known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
-    if tokenizer.model_max_length < UNSTATED:
-        known.append(tokenizer.model_max_length)
     return min(known, default=UNSTATED)
 
 

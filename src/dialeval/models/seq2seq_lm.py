@@ -6,10 +6,8 @@ that the decoder derives from the encoder's states are kept too: they cost more 
 a short follow-up. So several dialogues form a batch, the first text of each is decoded together,
 then the second of each, and so on.
 
-Encoder input: `tabs` (also `auto` and `native`) is FULL's form, "\\t" + "\\t".join(turns); `plain`
-joins with spaces. The tokenizer adds its own marks, and a space in front if it was saved so. What
-does not fit (BlenderBot reads 128 tokens) is cut from the turns; the text only if it is too long by
-itself.
+Encoder input: see `encoder_input`. What does not fit (BlenderBot reads 128 tokens) is cut from the
+turns; the text only if it is too long by itself.
 
 The decoder begins with the model's start token, with or without `start`. `end` is the mark that
 closes a target, `</s>`. The tokens of the turns are never predicted, so `whole` is an error.
@@ -28,37 +26,21 @@ import torch
 
 from dialeval.errors import JobError, UsageError
 from dialeval.models.causal_lm import to_answer
+from dialeval.models.encoder_input import SEPARATORS, EncoderInput
 from dialeval.models.layout import OUTSIDE, Written
-from dialeval.models.loading import (
-    choose_device,
-    is_out_of_memory,
-    load_tokenizer,
-    silence,
-    window_of,
-)
-from dialeval.models.segments import Segmenter
+from dialeval.models.loading import is_out_of_memory, load_language_model, window_of
 from dialeval.question import Answer, Likelihood, Question
 
 TOKENS_PER_BATCH = 2048
 """Dialogues times tokens of the longest."""
 
-SEPARATORS = {"auto": "\t", "native": "\t", "tabs": "\t", "plain": " "}
-
 
 def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> Seq2SeqLM:
     """The model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into it."""
-    from transformers import AutoModelForSeq2SeqLM
-
-    with silence():
-        tokenizer = load_tokenizer(directory)
-        model: Any = AutoModelForSeq2SeqLM.from_pretrained(
-            directory, local_files_only=True, dtype=torch.float32, weights_only=True
-        )
-        if adapter is not None:
-            from peft import PeftModel
-
-            model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
-    return Seq2SeqLM(model.to(choose_device(device)), tokenizer)
+    model, tokenizer = load_language_model(
+        "AutoModelForSeq2SeqLM", directory, device=device, adapter=adapter
+    )
+    return Seq2SeqLM(model, tokenizer)
 
 
 @dataclass(slots=True)
@@ -79,8 +61,7 @@ class Seq2SeqLM:
         self.tokens_per_batch = tokens_per_batch
         self._model = model.eval()
         self._window = window_of(model, tokenizer)
-        self._segments = Segmenter(tokenizer)
-        self._before, self._after = _marks(tokenizer)
+        self._input = EncoderInput(tokenizer, self._window)
         self._padding = model.config.pad_token_id or 0
         self._start = model.config.decoder_start_token_id
         if self._start is None:
@@ -90,7 +71,7 @@ class Seq2SeqLM:
         dialogues: dict[tuple[int, ...], Dialogue] = {}
         for position, question in enumerate(questions):
             asked = _checked(question)
-            source, cut = self._source(asked)
+            source, cut = self._input.write(asked.turns, asked.layout, asked.truncate)
             written = self._target(asked, cut)
             dialogue = dialogues.setdefault(source, Dialogue(source, []))
             dialogue.targets.append((position, written))
@@ -114,25 +95,15 @@ class Seq2SeqLM:
                     yield position, to_answer(written, log_probs)
             del waiting[-count:]
 
-    def _source(self, question: Likelihood) -> tuple[tuple[int, ...], int]:
-        """The encoder's ids, and how many tokens of the turns were cut."""
-        separator = SEPARATORS[question.layout]
-        text = separator.join(turn.text for turn in question.turns)
-        before = "\t" if separator == "\t" and question.turns else ""
-        ids = self._segments.text(before + text).ids
-        room = max(0, self._window - len(self._before) - len(self._after))
-        cut = max(0, len(ids) - room)
-        kept = ids[:room] if question.truncate == "right" else ids[cut:]
-        return (*self._before, *kept, *self._after), cut
-
     def _target(self, question: Likelihood, cut: int) -> Written:
         """The decoder's ids: the start token, then what is to be predicted."""
-        segment = self._segments.text(question.text)
-        ids = (self._start, *self._before, *segment.ids)
+        segment = self._input.segments.text(question.text)
+        ids = (self._start, *self._input.before, *segment.ids)
         first = len(ids) - len(segment.ids)
         spans = segment.spans
         if question.end:
-            ids, spans = (*ids, *self._after), (*spans, *(OUTSIDE for _ in self._after))
+            after = self._input.after
+            ids, spans = (*ids, *after), (*spans, *(OUTSIDE for _ in after))
         # The last token is predicted but never read.
         room = self._window + 1
         return Written(ids[:room], first, spans[: room - first], cut + max(0, len(ids) - room))
@@ -207,14 +178,3 @@ def _checked(question: Question) -> Likelihood:
 def _chosen(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """log P(target) at each place, in 32-bit floats."""
     return logits.float().log_softmax(-1).gather(-1, targets[:, :, None])[:, :, 0]
-
-
-def _marks(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The special tokens that stand before and after a text; after it at least the end token.
-
-    BlenderBot's tokenizer adds `</s>` or does not, depending on the version that saved it.
-    """
-    bare = tokenizer("a", add_special_tokens=False).input_ids
-    full = tokenizer("a").input_ids
-    shift = next(n for n in range(len(full)) if full[n : n + len(bare)] == bare)
-    return tuple(full[:shift]), tuple(full[shift + len(bare) :]) or (tokenizer.eos_token_id,)

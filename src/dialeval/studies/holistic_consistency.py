@@ -73,9 +73,9 @@ def area(scores: Sequence[float | None], ratings: Sequence[float | None]) -> flo
     return won / (len(bad) * len(good))
 
 
-def _counts(samples: Sequence[Sample]) -> tuple[float, float]:
+def _counts(samples: Sequence[Sample]) -> tuple[str, str]:
     bad = sum((s.ratings["consistency"].mean or 0) < INCONSISTENT_BELOW for s in samples)
-    return float(bad), float(len(samples) - bad)
+    return str(bad), str(len(samples) - bad)
 
 
 STUDY = Study(

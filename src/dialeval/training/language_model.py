@@ -11,18 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 
-from dialeval.storage import atomic_path
 from dialeval.training.corpora import Dialogue
 from dialeval.training.loop import Validation
 
-LORA_TARGETS = "all-linear"
+BUCKET = 8
+"""Dialogues whose lengths differ by fewer tokens count as equally long."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,9 @@ class LanguageModelRecipe:
         self._train = self._choose(encode_dialogues(tokenizer, train, options.block))
         self._validation = encode_dialogues(tokenizer, validation, options.block)
         self._pad = tokenizer.eos_token_id or 0
+        # The batches of the first epoch say how large those of all epochs are: as many in each.
+        order = _order(self._train, np.random.default_rng([seed, 0]))
+        self._sizes = _sizes([len(self._train[i]) for i in order], options.batch_tokens)
 
     @property
     def tokens(self) -> int:
@@ -65,7 +67,7 @@ class LanguageModelRecipe:
 
     def batches(self, epoch: int) -> list[list[list[int]]]:
         generator = np.random.default_rng([self._seed, epoch])
-        return _batches(self._train, self._options.batch_tokens, generator)
+        return _shuffled(self._train, _order(self._train, generator), self._sizes, generator)
 
     def loss(self, batch: list[list[int]]) -> torch.Tensor:
         self.model.train()
@@ -81,8 +83,10 @@ class LanguageModelRecipe:
         """Mean negative log-likelihood of a token."""
         self.model.eval()
         generator = np.random.default_rng(0)
+        order = _order(encoded, generator)
+        sizes = _sizes([len(encoded[i]) for i in order], 2 * self._options.batch_tokens)
         total, count = 0.0, 0
-        for batch in _batches(encoded, 2 * self._options.batch_tokens, generator):
+        for batch in _shuffled(encoded, order, sizes, generator):
             nll, n = self._nll(batch)
             total, count = total + float(nll), count + n
         return total / count
@@ -131,62 +135,30 @@ def encode_dialogues(tokenizer: Any, dialogues: Sequence[Dialogue], block: int) 
     return encoded
 
 
-def _batches(
-    encoded: Sequence[list[int]], batch_tokens: int, generator: np.random.Generator
-) -> list[list[list[int]]]:
-    """Dialogues of similar length together, batches in random order."""
+def _order(encoded: Sequence[list[int]], generator: np.random.Generator) -> list[int]:
+    """From short to long, and at random among those of about one length."""
     jitter = generator.random(len(encoded))
-    order = sorted(range(len(encoded)), key=lambda i: (len(encoded[i]) // 8, jitter[i]))
-    batches: list[list[list[int]]] = []
-    current: list[list[int]] = []
-    for i in order:
-        if current and (len(current) + 1) * len(encoded[i]) > batch_tokens:
-            batches.append(current)
-            current = []
-        current.append(encoded[i])
-    if current:
-        batches.append(current)
+    return sorted(range(len(encoded)), key=lambda i: (len(encoded[i]) // BUCKET, jitter[i]))
+
+
+def _sizes(lengths: Sequence[int], batch_tokens: int) -> list[int]:
+    """How many dialogues of these lengths, in this order, fit into each batch."""
+    sizes: list[int] = []
+    for length in lengths:
+        if sizes and (sizes[-1] + 1) * length <= batch_tokens:
+            sizes[-1] += 1
+        else:
+            sizes.append(1)
+    return sizes
+
+
+def _shuffled(
+    encoded: Sequence[list[int]],
+    order: Sequence[int],
+    sizes: Sequence[int],
+    generator: np.random.Generator,
+) -> list[list[list[int]]]:
+    """The dialogues cut into batches of these sizes, the batches in random order."""
+    remaining = iter(order)
+    batches = [[encoded[i] for i in islice(remaining, size)] for size in sizes]
     return [batches[i] for i in generator.permutation(len(batches))]
-
-
-def add_adapters(model: Any, options: LanguageModelOptions, seed: int) -> Any:
-    """The model with LoRA adapters on all linear layers but the head, the rest frozen."""
-    if options.rank == 0:
-        return model
-    from peft import LoraConfig, get_peft_model
-
-    config = LoraConfig(
-        r=options.rank,
-        lora_alpha=options.alpha,
-        lora_dropout=0.0,
-        target_modules=LORA_TARGETS,
-        task_type="CAUSAL_LM",
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return get_peft_model(model, config)
-
-
-def round_adapters(model: Any) -> None:
-    """To what 16 bits can hold, as adapters are saved: what is measured is what is kept."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.requires_grad:
-                parameter.copy_(parameter.half())
-
-
-def save(model: Any, tokenizer: Any, base: str, options: LanguageModelOptions, out: Path) -> None:
-    """Adapters alone, with the name of their base, or the whole model with its tokenizer."""
-    if not options.rank:
-        model.save_pretrained(out, safe_serialization=True)
-        tokenizer.save_pretrained(out)
-        return
-    from peft import get_peft_model_state_dict
-
-    config = model.peft_config["default"]
-    config.base_model_name_or_path = base
-    config.save_pretrained(out)
-    tensors = get_peft_model_state_dict(model, save_embedding_layers=False)
-    halves = {name: tensor.half().contiguous() for name, tensor in tensors.items()}
-    with atomic_path(out / "adapter_model.safetensors") as temporary:
-        save_file(halves, temporary)

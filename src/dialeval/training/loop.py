@@ -2,7 +2,7 @@
 
 A recipe says what is learned: its trainable parameters, its batches, its loss, its validation. The
 loop owns everything else. A checkpoint holds all that the rest of the training depends on (the
-parameters, both moments of Adam, the generator's state, the curve), so a run that was killed and
+parameters, the moments of Adam, the generator's state, the curve), so a run that was killed and
 resumed ends with the same weights as one that was not. It is one safetensors file, replaced as a
 whole; what is not a tensor lies as JSON in its header. Nothing is pickled.
 """
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from safetensors import safe_open
@@ -23,6 +23,7 @@ from safetensors.torch import save_file
 
 from dialeval.errors import JobError, UsageError
 from dialeval.storage import atomic_path
+from dialeval.training.schedules import Schedule, share_of_rate
 
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -31,8 +32,13 @@ CHECKPOINT = "checkpoint.safetensors"
 class Settings:
     """What the loop itself can be told.
 
-    warmup    share of all steps over which the learning rate rises; it then falls to 0, linearly
-    patience  epochs without a better validation loss after which training stops; 0: never
+    schedule      how the learning rate goes up and down; see `schedules`
+    warmup        `linear`: share of all steps over which the learning rate rises
+    warmup_steps  `noam`: the same, in steps
+    halve_after   `halving`: epochs with the full learning rate
+    clip          the longest that a gradient may be; 0: any
+    steps         ends the training after so many steps, whatever `epochs` says; 0: `epochs` decides
+    patience      epochs without a better validation loss after which training stops; 0: never
     """
 
     epochs: int
@@ -43,14 +49,34 @@ class Settings:
     patience: int = 0
     seed: int = 0
     checkpoint_seconds: float = 60.0
+    optimizer: Literal["adamw", "adam", "sgd"] = "adamw"
+    beta2: float = 0.999
+    schedule: Schedule = "linear"
+    warmup_steps: int = 0
+    halve_after: int = 0
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a step minimises, where it is not what the curve shows: a sum, a smoothed loss."""
+
+    loss: torch.Tensor
+    shown: torch.Tensor
 
 
 @dataclass(frozen=True)
 class Validation:
-    """`loss` decides which epoch is best; `measures` are what people read."""
+    """The lowest `criterion` decides which epoch is best; `measures` are what people read."""
 
     loss: float
     measures: Mapping[str, float]
+    error: float | None = None
+    """What is to be low, where that is not the loss: the share of wrong answers, for instance."""
+
+    @property
+    def criterion(self) -> float:
+        return self.loss if self.error is None else self.error
 
 
 class Recipe(Protocol):
@@ -62,7 +88,7 @@ class Recipe(Protocol):
         """The batches of an epoch: the same for the same epoch, and as many in every epoch."""
         ...
 
-    def loss(self, batch: Any) -> torch.Tensor: ...
+    def loss(self, batch: Any) -> torch.Tensor | Objective: ...
 
     def validate(self) -> Validation: ...
 
@@ -120,11 +146,7 @@ class _Training:
         self.parameters = dict(recipe.parameters())
         self.best: dict[str, torch.Tensor] = {}
         self.state = State()
-        self.optimizer = torch.optim.AdamW(
-            list(self.parameters.values()),
-            lr=settings.learning_rate,
-            weight_decay=settings.weight_decay,
-        )
+        self.optimizer = _optimizer(list(self.parameters.values()), settings)
         self._checkpoint = directory / CHECKPOINT
         self._saved_at = time.monotonic()
 
@@ -133,13 +155,13 @@ class _Training:
         per_epoch = len(self.recipe.batches(0))
         if not per_epoch:
             raise UsageError("there is nothing to train on: the data give no batch")
-        steps = per_epoch * self.settings.epochs
+        steps = self.settings.steps or per_epoch * self.settings.epochs
         if not self.state.curve:
             self._validate(epoch=-1)
         while self.state.step < steps and not self._is_out_of_patience():
             epoch, within = divmod(self.state.step, per_epoch)
-            for batch in self.recipe.batches(epoch)[within:]:
-                self._step(batch, steps)
+            for batch in self.recipe.batches(epoch)[within : within + steps - self.state.step]:
+                self._step(batch, steps, per_epoch)
                 self.report(self.state, steps)
                 # At the end of an epoch its validation comes first: a checkpoint holds both.
                 due = time.monotonic() - self._saved_at > self.settings.checkpoint_seconds
@@ -150,22 +172,24 @@ class _Training:
         self._restore_best()
         return self.state
 
-    def _step(self, batch: Any, steps: int) -> None:
+    def _step(self, batch: Any, steps: int, per_epoch: int) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.learning_rate * _schedule(
-                self.state.step, steps, self.settings.warmup
+            group["lr"] = self.settings.learning_rate * share_of_rate(
+                self.settings, self.state.step, steps, per_epoch
             )
-        loss = self.recipe.loss(batch)
-        if not bool(torch.isfinite(loss)):
+        found = self.recipe.loss(batch)
+        objective = found if isinstance(found, Objective) else Objective(found, found)
+        if not bool(torch.isfinite(objective.loss)):
             raise JobError(
-                f"the loss is {float(loss.detach())} at step {self.state.step + 1}: the learning"
-                " rate is too high, or the data hold something odd"
+                f"the loss is {float(objective.loss.detach())} at step {self.state.step + 1}:"
+                " the learning rate is too high, or the data hold something odd"
             )
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip)
+        objective.loss.backward()  # type: ignore[no-untyped-call]
+        if self.settings.clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.settings.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self.state.losses.append(float(loss.detach()))
+        self.state.losses.append(float(objective.shown.detach()))
         self.state.step += 1
 
     def _validate(self, epoch: int) -> None:
@@ -176,8 +200,8 @@ class _Training:
             entry["train_loss"] = math.fsum(self.state.losses) / len(self.state.losses)
         self.state.curve.append({**entry, **found.measures})
         self.state.losses.clear()
-        if found.loss < self.state.best_loss:
-            self.state.best_loss, self.state.best_epoch = found.loss, epoch
+        if found.criterion < self.state.best_loss:
+            self.state.best_loss, self.state.best_epoch = found.criterion, epoch
             self.best = {name: p.detach().clone() for name, p in self.parameters.items()}
 
     def _is_out_of_patience(self) -> bool:
@@ -232,8 +256,9 @@ class _Training:
         }
 
 
-def _schedule(step: int, steps: int, warmup: float) -> float:
-    rising = max(1, round(steps * warmup))
-    if step < rising:
-        return (step + 1) / rising
-    return max(0.0, (steps - step) / max(1, steps - rising))
+def _optimizer(parameters: list[torch.nn.Parameter], settings: Settings) -> torch.optim.Optimizer:
+    rate, decay = settings.learning_rate, settings.weight_decay
+    if settings.optimizer == "sgd":
+        return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
+    adam = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
+    return adam(parameters, lr=rate, betas=(0.9, settings.beta2), weight_decay=decay)

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from dialeval.errors import JobError, UsageError
+from dialeval.errors import UsageError
 from dialeval.models.source import offline
+from dialeval.training.adapters import (
+    add_adapters,
+    round_adapters,
+    save_adapters,
+    save_model,
+)
 from dialeval.training.card import Card
 from dialeval.training.corpora import Corpus, load_corpus
 from dialeval.training.language_model import (
     LanguageModelOptions,
     LanguageModelRecipe,
-    add_adapters,
     encode_dialogues,
-    round_adapters,
-    save,
 )
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
+from dialeval.training.workplace import exclusive, refuse_finished
 
 
 def train_language_model(
@@ -45,82 +46,45 @@ def train_language_model(
     `evaluate_on` bounds how many dialogues of validation and test are looked at; the perplexities
     before and after training are those of the test split.
     """
-    if (out / "card.json").exists():
-        raise UsageError(f"{out} already holds a trained model. Choose another -o.")
+    refuse_finished(out)
     corpus = load_corpus(data, format)
     say(f"{corpus.name}: {len(corpus.train):,} dialogues to train on")
-    with _exclusive(out), offline():
-        return _train(
-            corpus, out, base, settings, options, licence, command, evaluate_on, say, report
+    with exclusive(out), offline():
+        model, tokenizer = _load_base(base, options.block)
+        model = add_adapters(model, "CAUSAL_LM", options.rank, options.alpha, settings.seed)
+        recipe = LanguageModelRecipe(
+            model, tokenizer, corpus.train, corpus.validation[:evaluate_on], options, settings.seed
         )
-
-
-def _train(
-    corpus: Corpus,
-    out: Path,
-    base: str,
-    settings: Settings,
-    options: LanguageModelOptions,
-    licence: str,
-    command: str,
-    evaluate_on: int,
-    say: Callable[[str], None],
-    report: Report,
-) -> Card:
-    model, tokenizer = _load_base(base, options.block)
-    model = add_adapters(model, options, settings.seed)
-    recipe = LanguageModelRecipe(
-        model, tokenizer, corpus.train, corpus.validation[:evaluate_on], options, settings.seed
-    )
-    test = encode_dialogues(tokenizer, corpus.test[:evaluate_on], options.block)
-    identity = {"base": base, "data": corpus.digest(), "options": asdict(options)}
-    state = train(recipe, settings, out, identity, report)
-    if options.rank:
-        round_adapters(model)
-    save(model, tokenizer, base, options, out)
-    say("measuring the test perplexity after and before training")
-    after = math.exp(recipe.mean_nll(test))
-    before = math.exp(_mean_nll_of_base(recipe, base, test, options))
-    trained_as = "weights" if options.rank == 0 else "LoRA adapter"
-    card = Card(
-        name=out.name,
-        summary=f"{trained_as} for {base}, trained to continue the dialogues of {corpus.name}.",
-        command=command,
-        seed=settings.seed,
-        base=base,
-        licence=licence,
-        data=_about(corpus, recipe.tokens, state.step, len(recipe.batches(0))),
-        settings=asdict(settings) | asdict(options),
-        scores={
-            f"test perplexity before ({len(test)} dialogues)": before,
-            f"test perplexity after ({len(test)} dialogues)": after,
-        },
-        curve=state.curve,
-    )
-    card.write(out)
-    forget_checkpoint(out)
+        test = encode_dialogues(tokenizer, corpus.test[:evaluate_on], options.block)
+        identity = {"base": base, "data": corpus.digest(), "options": asdict(options)}
+        state = train(recipe, settings, out, identity, report)
+        if options.rank:
+            round_adapters(model)
+            save_adapters(model, base, out)
+        else:
+            save_model(model, tokenizer, out)
+        say("measuring the test perplexity after and before training")
+        after = math.exp(recipe.mean_nll(test))
+        before = math.exp(_mean_nll_of_base(recipe, base, test, options))
+        trained_as = "weights" if options.rank == 0 else "LoRA adapter"
+        card = Card(
+            name=out.name,
+            summary=f"{trained_as} for {base}, trained to continue the dialogues of {corpus.name}.",
+            command=command,
+            seed=settings.seed,
+            base=base,
+            licence=licence,
+            data=_about(corpus, recipe.tokens, state.step, len(recipe.batches(0))),
+            settings=asdict(settings) | asdict(options),
+            scores={
+                f"test perplexity before ({len(test)} dialogues)": before,
+                f"test perplexity after ({len(test)} dialogues)": after,
+            },
+            curve=state.curve,
+        )
+        card.write(out)
+        forget_checkpoint(out)
     return card
-
-
-@contextmanager
-def _exclusive(out: Path) -> Iterator[None]:
-    """One training at a time in a directory."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{out} cannot be a directory: {error.strerror}. Choose another -o."
-        ) from error
-    lock = FileLock(out / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise JobError(f"another process is training into {out}") from None
-    try:
-        yield
-    finally:
-        lock.release()
-        (out / ".lock").unlink(missing_ok=True)
 
 
 def _about(corpus: Corpus, tokens: int, steps: int, per_epoch: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`dialeval train RECIPE --data CORPUS -o DIR`: learn a metric, or a model for one."""
+"""`dialeval train lm`: a language model learns how dialogues go on."""
 
 from __future__ import annotations
 
@@ -12,19 +12,7 @@ import typer
 
 from dialeval.cli.arguments import Format, Json, Quiet
 
-app = typer.Typer(
-    rich_markup_mode="markdown",
-    help="Learn a model on dialogues of your own.",
-    no_args_is_help=True,
-)
 
-
-@app.callback()
-def train() -> None:
-    """Learn a model on dialogues of your own."""
-
-
-@app.command()
 def lm(
     data: Annotated[
         Path,

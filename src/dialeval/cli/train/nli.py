@@ -1,0 +1,100 @@
+"""`dialeval train nli`: an encoder learns to see contradictions."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialeval.cli.arguments import Json, Quiet
+
+
+def nli(
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="A folder of public sets (MNLI, SNLI, ...), or a table with the columns premise,"
+            " hypothesis and label.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
+    ],
+    model: Annotated[str, typer.Option(help="The encoder to start from.")] = "minilm-l6",
+    sources: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="Only this set of the folder: mnli, snli, ... Repeat.", show_default=False
+        ),
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="Go on from adapters that were trained before.", show_default=False
+        ),
+    ] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 3,
+    pairs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Learn from at most this many pairs.", show_default=False),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Train all weights instead of a LoRA adapter.")
+    ] = False,
+    rank: Annotated[
+        int | None, typer.Option(min=1, help="Rank of the LoRA adapter; 32 if left out.")
+    ] = None,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Highest learning rate; 1e-3 if left out, 1e-4 with --full."),
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Pairs per step.")] = 32,
+    length: Annotated[int, typer.Option(min=8, help="Tokens of a pair that are read.")] = 96,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
+    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Teach an encoder which sentences contradict each other, for consistency.
+
+    The result is named in a metric: -m consistency:model=DIR. A training that was interrupted goes
+    on where it stopped if the same command is given again.
+    """
+    from dialeval.errors import UsageError
+    from dialeval.terminal import say, training_bar
+    from dialeval.training.inference_model import InferenceModelOptions
+    from dialeval.training.loop import Settings
+    from dialeval.training.train_nli import train_inference_model
+
+    if full and rank:
+        raise UsageError("--full trains all weights: there is no adapter to give a --rank")
+    adapter_rank = 0 if full else rank or 32
+    with training_bar(quiet=quiet or as_json) as report:
+        card = train_inference_model(
+            data,
+            out,
+            base=model,
+            settings=Settings(
+                epochs=epochs, learning_rate=learning_rate or (1e-4 if full else 1e-3), seed=seed
+            ),
+            options=InferenceModelOptions(
+                rank=adapter_rank, alpha=2 * adapter_rank, batch=batch, length=length, pairs=pairs
+            ),
+            sources=sources or (),
+            start=start,
+            licence=licence,
+            command="dialeval " + shlex.join(sys.argv[1:]),
+            say=(lambda line: None) if quiet or as_json else (lambda line: say(line, stderr=True)),
+            report=report,
+        )
+    if as_json:
+        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
+    elif not quiet:
+        for name, value in card.scores.items():
+            say(f"{name}: {value:.4f}")
+        say(f"Use it: dialeval score FILE -m consistency:model={out}")

@@ -1,0 +1,168 @@
+"""`dialeval train seq2seq` and `dialeval train generator`: models that say the next turn."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dialeval.cli.arguments import Format, Json, Quiet
+
+if TYPE_CHECKING:
+    from dialeval.training.train_seq2seq import Plan
+
+
+class Preset(StrEnum):
+    small = "small"
+    paper = "paper"
+
+
+Data = Annotated[
+    Path,
+    typer.Option(
+        help="A DailyDialog folder, or a file that `dialeval data formats` lists.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
+]
+PresetOption = Annotated[
+    Preset,
+    typer.Option(
+        "--preset", help="small: minutes on a laptop. paper: the published sizes, hours to days."
+    ),
+]
+Epochs = Annotated[
+    int | None,
+    typer.Option(min=1, help="Passes over the data, instead of the preset's.", show_default=False),
+]
+Pairs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Learn from so many turns and what was said before each; all if left out.",
+        show_default=False,
+    ),
+]
+Units = Annotated[
+    int | None,
+    typer.Option(min=8, help="Width of the network, instead of the preset's.", show_default=False),
+]
+Vocabulary = Annotated[
+    int | None,
+    typer.Option(
+        min=300, help="Most tokens in the vocabulary, instead of the preset's.", show_default=False
+    ),
+]
+EvaluateOn = Annotated[
+    int, typer.Option(min=1, help="Dialogues of validation and of test to measure on.")
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
+Licence = Annotated[str, typer.Option(help="Licence of the data, for the card.")]
+
+
+def seq2seq(
+    data: Data,
+    out: Out,
+    preset: PresetOption = Preset.small,
+    epochs: Epochs = None,
+    pairs: Pairs = None,
+    units: Units = None,
+    vocabulary: Vocabulary = None,
+    evaluate_on: EvaluateOn = 200,
+    seed: Seed = 0,
+    licence: Licence = "unknown",
+    format: Format = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train the chatbot that the papers tested: an LSTM with attention that answers.
+
+    Probe it as hf:DIR, with --set method=sample and --set top_k=1, 10 or 100 for answers that are
+    ever less alike. A training that was interrupted goes on where it stopped if the same command is
+    given again.
+    """
+    from dialeval.training.train_seq2seq import LSTM_PAPER, LSTM_SMALL, changed
+
+    plan = LSTM_PAPER if preset is Preset.paper else LSTM_SMALL
+    plan = changed(plan, epochs=epochs, pairs=pairs, units=units, vocabulary=vocabulary, seed=seed)
+    _train(plan, data, out, evaluate_on, licence, format, as_json, quiet)
+    if not (as_json or quiet):
+        _show_use(
+            f"dialeval probe hf:{shlex.quote(str(out))} --queries FILE -o PROBE"
+            " --set method=sample --set top_k=10"
+        )
+
+
+def generator(
+    data: Data,
+    out: Out,
+    preset: PresetOption = Preset.small,
+    epochs: Epochs = None,
+    pairs: Pairs = None,
+    units: Units = None,
+    vocabulary: Vocabulary = None,
+    evaluate_on: EvaluateOn = 200,
+    seed: Seed = 0,
+    licence: Licence = "unknown",
+    format: Format = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a Transformer that proposes other queries: the generator of HolisticEval's CTG.
+
+    The result is named in an augmenter: --with ctg:model=DIR. A training that was interrupted goes
+    on where it stopped if the same command is given again.
+    """
+    from dialeval.training.train_seq2seq import TRANSFORMER_PAPER, TRANSFORMER_SMALL, changed
+
+    plan = TRANSFORMER_PAPER if preset is Preset.paper else TRANSFORMER_SMALL
+    plan = changed(plan, epochs=epochs, pairs=pairs, units=units, vocabulary=vocabulary, seed=seed)
+    _train(plan, data, out, evaluate_on, licence, format, as_json, quiet)
+    if not (as_json or quiet):
+        _show_use(f"dialeval augment FILE --with ctg:model={shlex.quote(str(out))}")
+
+
+def _train(
+    plan: Plan,
+    data: Path,
+    out: Path,
+    evaluate_on: int,
+    licence: str,
+    format: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from dialeval.terminal import say, training_bar
+    from dialeval.training.train_seq2seq import train_seq2seq
+
+    silent = quiet or as_json
+    with training_bar(quiet=silent) as report:
+        card = train_seq2seq(
+            data,
+            out,
+            plan,
+            licence=licence,
+            command="dialeval " + shlex.join(sys.argv[1:]),
+            evaluate_on=evaluate_on,
+            format=format,
+            say=(lambda line: None) if silent else (lambda line: say(line, stderr=True)),
+            report=report,
+        )
+    if as_json:
+        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
+    elif not quiet:
+        for name, value in card.scores.items():
+            say(f"{name}: {value:.2f}")
+
+
+def _show_use(command: str) -> None:
+    from dialeval.terminal import say
+
+    say(f"Use it: {command}")

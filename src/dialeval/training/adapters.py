@@ -1,0 +1,89 @@
+"""LoRA adapters (Hu et al., ICLR 2022): a few MB, trained and saved beside a frozen model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from dialeval.errors import UsageError
+from dialeval.storage import atomic_path
+
+ADAPTERS = "adapter_model.safetensors"
+
+Task = Literal["CAUSAL_LM", "SEQ_CLS"]
+
+
+def add_adapters(
+    model: Any,
+    task: Task,
+    rank: int,
+    alpha: int,
+    seed: int,
+    targets: str | Sequence[str] = "all-linear",
+    trained: Sequence[str] = (),
+) -> Any:
+    """The model with adapters on its linear layers, the rest frozen; rank 0: the model as it is.
+
+    `trained` names the modules that are trained and saved whole, such as a new head.
+    """
+    if rank == 0:
+        return model
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(
+        r=rank,
+        lora_alpha=alpha,
+        lora_dropout=0.0,
+        target_modules=targets if isinstance(targets, str) else list(targets),
+        modules_to_save=list(trained) or None,
+        task_type=task,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return get_peft_model(model, config)
+
+
+def load_adapters(model: Any, start: Path) -> None:
+    """Puts adapters that were trained before into a model that has fresh ones of the same shape."""
+    from peft import set_peft_model_state_dict
+
+    tensors = load_file(start / ADAPTERS)
+    try:
+        found: Any = set_peft_model_state_dict(model, tensors)
+    except RuntimeError as error:
+        raise UsageError(
+            f"{start}: its adapters have another shape. Is the --rank right?"
+        ) from error
+    if found.unexpected_keys:
+        raise UsageError(f"{start}: not adapters of this model ({found.unexpected_keys[0]})")
+
+
+def round_adapters(model: Any) -> None:
+    """To what 16 bits can hold, as adapters are saved: what is measured is what is kept."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.copy_(parameter.half())
+
+
+def save_adapters(model: Any, base: str, out: Path) -> None:
+    """The adapters alone, with the name of the model that they change."""
+    from peft import get_peft_model_state_dict
+
+    config = model.peft_config["default"]
+    config.base_model_name_or_path = base
+    config.save_pretrained(out)
+    tensors = get_peft_model_state_dict(model, save_embedding_layers=False)
+    halves = {name: tensor.half().contiguous() for name, tensor in tensors.items()}
+    with atomic_path(out / ADAPTERS) as temporary:
+        save_file(halves, temporary)
+
+
+def save_model(model: Any, tokenizer: Any, out: Path) -> None:
+    """All weights, with their tokenizer."""
+    model.save_pretrained(out, safe_serialization=True)
+    tokenizer.save_pretrained(out)

@@ -1,0 +1,201 @@
+"""Natural language inference: pairs of sentences, and whether one follows from the other.
+
+A folder is searched for the public sets that people have, by the names that their authors gave the
+files; anything else is a table of one's own with the columns premise, hypothesis and label.
+
+    mnli_train.tsv                sentence1, sentence2, label
+    mnli_dev_matched.txt          held out: reported, never learned from
+    snli/{s1,s2,labels}.dev       the development split is learned from ...
+    snli/{s1,s2,labels}.test      ... and the test split held out
+    dialogue/train_3_data.csv     GU-CLASP: turns of a dialogue, a sentence about them
+    breaking/dataset.jsonl        Breaking NLI: one word exchanged, mostly contradictions
+    sick/SICK_train.txt           SICK (not for commercial use: left out unless asked for)
+    *.tsv, *.csv, *.jsonl         premise, hypothesis, label
+
+A premise belongs to one split only, so that validation does not see a sentence twice.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dialeval.errors import InputError, Problem, UsageError
+from dialeval.question import NLI_LABELS
+
+FEWEST = 30
+VALIDATION_SHARE = 20
+"""One premise in twenty is kept for validation."""
+
+_SPEAKER = re.compile(r"<[A-Z]>\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`label` is a place in `NLI_LABELS`; `source` the set that the pair is from."""
+
+    premise: str
+    hypothesis: str
+    label: int
+    source: str
+
+
+@dataclass(frozen=True)
+class InferencePairs:
+    """What is learned from, what the best epoch is chosen by, and what is only reported on."""
+
+    name: str
+    train: tuple[Pair, ...]
+    validation: tuple[Pair, ...]
+    held_out: Mapping[str, tuple[Pair, ...]]
+
+    def digest(self) -> str:
+        sha = hashlib.sha256()
+        for pairs in (self.train, self.validation, *self.held_out.values()):
+            for pair in pairs:
+                row = f"{pair.premise}\x1f{pair.hypothesis}\x1f{pair.label}\x1e"
+                sha.update(row.encode("utf-8", "replace"))
+            sha.update(b"\x1d")
+        return sha.hexdigest()
+
+
+Rows = Iterator[tuple[int, str, str, str]]
+"""Line, premise, hypothesis, label as they stand in a file."""
+
+
+def load_inference_pairs(path: Path, sources: Sequence[str] = ()) -> InferencePairs:
+    """Reads a folder of the public sets or of one's own tables, or a single table.
+
+    `sources` chooses among the sets of the folder; without it all but SICK are used.
+    """
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file or folder")
+    learned = _known(path, _LEARNED) or {p.stem: p for p in _tables(path)}
+    wanted = sources or [name for name in learned if name != "sick"]
+    if unknown := [name for name in wanted if name not in learned]:
+        raise UsageError(
+            f"{path} holds no {', '.join(unknown)}. There are: {', '.join(learned) or 'none'}"
+        )
+    pairs = [pair for name in wanted for pair in _read(name, learned[name])]
+    pairs = list({(pair.premise, pair.hypothesis): pair for pair in pairs}.values())
+    held_out = {name: tuple(_read(name, p)) for name, p in _known(path, _HELD_OUT).items()}
+    seen = {(p.premise, p.hypothesis) for held in held_out.values() for p in held}
+    pairs = [pair for pair in pairs if (pair.premise, pair.hypothesis) not in seen]
+    if len(pairs) < FEWEST:
+        raise UsageError(f"{path}: {len(pairs)} pairs are too few to learn from")
+    chosen = [_is_for_validation(pair.premise) for pair in pairs]
+    return InferencePairs(
+        "+".join(wanted),
+        train=tuple(p for p, validation in zip(pairs, chosen, strict=True) if not validation),
+        validation=tuple(p for p, validation in zip(pairs, chosen, strict=True) if validation),
+        held_out=held_out,
+    )
+
+
+def _is_for_validation(premise: str) -> bool:
+    digest = hashlib.sha256(premise.encode("utf-8", "replace")).digest()
+    return int.from_bytes(digest[:8]) % VALIDATION_SHARE == 0
+
+
+def _known(path: Path, sets: Mapping[str, str]) -> dict[str, Path]:
+    return {name: path / file for name, file in sets.items() if (path / file).is_file()}
+
+
+def _tables(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return sorted(p for p in path.iterdir() if p.suffix in (".tsv", ".csv", ".jsonl"))
+
+
+def _read(source: str, path: Path) -> Iterator[Pair]:
+    """The pairs of a file that have a gold label; every other line is an error."""
+    problems: list[Problem] = []
+    reader = _READERS.get(source, _own_table)
+    try:
+        for line, premise, hypothesis, label in reader(path):
+            name = label.strip().lower()
+            if name in NLI_LABELS:
+                yield Pair(_plain(premise), _plain(hypothesis), NLI_LABELS.index(name), source)
+            elif name not in ("-", ""):  # SNLI writes `-` where its annotators did not agree
+                expected = ", ".join(NLI_LABELS)
+                what = f"{label!r} is none of {expected}"
+                problems.append(Problem(str(path), line, "label", what))
+    except (OSError, UnicodeDecodeError, csv.Error, json.JSONDecodeError, KeyError) as error:
+        raise UsageError(f"{path}: cannot be read as inference pairs: {error}") from error
+    if problems:
+        raise InputError(problems[:1000], max(0, len(problems) - 1000))
+
+
+def _plain(text: str) -> str:
+    """Text as people write it: treebank tokens such as `do n't` and `it 's` closed up again."""
+    text = re.sub(r"\s+(n't|'(?:s|m|d|re|ve|ll))\b", r"\1", " ".join(text.split()))
+    return re.sub(r"\s+([.,!?;:])(?=\s|$)", r"\1", text)
+
+
+def _columns(premise: str, hypothesis: str, label: str) -> Callable[[Path], Rows]:
+    def read(path: Path) -> Rows:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = (
+                csv.DictReader(file)
+                if path.suffix == ".csv"
+                else csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+            )
+            for row in rows:
+                yield rows.line_num, row[premise] or "", row[hypothesis] or "", row[label] or ""
+
+    return read
+
+
+def _parallel(path: Path) -> Rows:
+    """SNLI as three files of lines."""
+    columns = [
+        path.with_name(name + path.suffix).read_text(encoding="utf-8").splitlines()
+        for name in ("s1", "s2", "labels")
+    ]
+    for number, (premise, hypothesis, label) in enumerate(zip(*columns, strict=True), 1):
+        yield number, premise, hypothesis, label
+
+
+def _clasp(path: Path) -> Rows:
+    """Turns marked `<A>`, without their marks."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        turns, about, label = line.rsplit("\t", 2)
+        yield number, _SPEAKER.sub("", turns), about, label
+
+
+def _json_lines(premise: str, hypothesis: str, label: str) -> Callable[[Path], Rows]:
+    def read(path: Path) -> Rows:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            row = json.loads(line)
+            yield number, str(row[premise]), str(row[hypothesis]), str(row[label])
+
+    return read
+
+
+def _own_table(path: Path) -> Rows:
+    names = ("premise", "hypothesis", "label")
+    return (_json_lines if path.suffix == ".jsonl" else _columns)(*names)(path)
+
+
+_LEARNED = {
+    "mnli": "mnli_train.tsv",
+    "snli": "snli/labels.dev",
+    "dialogue": "dialogue/train_3_data.csv",
+    "breaking": "breaking/dataset.jsonl",
+    "sick": "sick/SICK_train.txt",
+}
+_HELD_OUT = {"mnli dev matched": "mnli_dev_matched.txt", "snli test": "snli/labels.test"}
+_READERS: Mapping[str, Callable[[Path], Rows]] = {
+    "mnli": _columns("sentence1", "sentence2", "label"),
+    "mnli dev matched": _columns("premise", "hypothesis", "gold_label"),
+    "snli": _parallel,
+    "snli test": _parallel,
+    "dialogue": _clasp,
+    "breaking": _json_lines("sentence1", "sentence2", "gold_label"),
+    "sick": _columns("sentence_A", "sentence_B", "entailment_judgment"),
+}

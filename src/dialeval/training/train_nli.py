@@ -1,0 +1,150 @@
+"""From pairs of sentences and an encoder to a directory that `-m consistency:model=` takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dialeval.errors import UsageError
+from dialeval.models.classifier import label_names
+from dialeval.models.identity import sha256_of
+from dialeval.models.loading import load_tokenizer, silence, window_of
+from dialeval.models.locate import locate
+from dialeval.models.source import offline
+from dialeval.models.weights import check_directory
+from dialeval.question import NLI_LABELS
+from dialeval.training.adapters import (
+    ADAPTERS,
+    add_adapters,
+    load_adapters,
+    round_adapters,
+    save_adapters,
+    save_model,
+)
+from dialeval.training.card import Card
+from dialeval.training.inference_model import InferenceModelOptions, InferenceModelRecipe
+from dialeval.training.inference_pairs import InferencePairs, load_inference_pairs
+from dialeval.training.loop import Report, Settings, forget_checkpoint, train
+from dialeval.training.workplace import exclusive, refuse_finished
+
+
+def train_inference_model(
+    data: Path,
+    out: Path,
+    *,
+    base: str,
+    settings: Settings,
+    options: InferenceModelOptions,
+    sources: Sequence[str] = (),
+    start: Path | None = None,
+    licence: str = "unknown",
+    command: str = "",
+    say: Callable[[str], None] = lambda line: None,
+    report: Report = lambda state, steps: None,
+) -> Card:
+    """Trains, saves and measures; continues where an earlier call into `out` was killed.
+
+    `start` is a directory of adapters that were trained before: training goes on from them.
+    """
+    refuse_finished(out)
+    if start and not options.rank:
+        raise UsageError("training goes on from adapters, and --full has none")
+    if start and not (start / ADAPTERS).is_file():
+        raise UsageError(f"{start} holds no {ADAPTERS}")
+    pairs = load_inference_pairs(data, sources)
+    say(f"{pairs.name}: {len(pairs.train):,} pairs to learn from")
+    with exclusive(out), offline():
+        model, tokenizer = load_with_head(base, options, settings.seed)
+        if start:
+            load_adapters(model, start)
+        recipe = InferenceModelRecipe(
+            model, tokenizer, pairs.train, pairs.validation, options, settings.seed
+        )
+        identity = {
+            "base": base,
+            "data": pairs.digest(),
+            "options": asdict(options),
+            "start": sha256_of(start / ADAPTERS) if start else "",
+        }
+        state = train(recipe, settings, out, identity, report)
+        if options.rank:
+            round_adapters(model)
+            save_adapters(model, base, out)
+        else:
+            save_model(model, tokenizer, out)
+        card = Card(
+            name=out.name,
+            summary=(
+                f"{'LoRA adapter and head' if options.rank else 'Weights'} for {base}, trained to"
+                " tell contradiction, neutral and entailment apart."
+            ),
+            command=command,
+            seed=settings.seed,
+            base=base,
+            licence=licence,
+            data=_about(pairs, recipe.pairs),
+            settings=asdict(settings) | asdict(options),
+            scores=_accuracies(recipe, pairs, say),
+            curve=state.curve,
+        )
+        card.write(out)
+        forget_checkpoint(out)
+    return card
+
+
+def load_with_head(base: str, options: InferenceModelOptions, seed: int) -> tuple[Any, Any]:
+    """An encoder with a new head of three outputs, and adapters if there is a rank."""
+    from transformers import AutoModelForSequenceClassification
+
+    found = locate(base)
+    if found.role not in ("encoder", "classifier") or found.base:
+        raise UsageError(
+            f"model {base!r} cannot be trained on: `train nli` takes an encoder that is no adapter."
+            " See: dialeval models"
+        )
+    check_directory(found.directory)
+    with silence(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            found.directory,
+            dtype="float32",
+            local_files_only=True,
+            num_labels=len(NLI_LABELS),
+            **label_names(),
+        )
+        tokenizer = load_tokenizer(found.directory)
+    if options.length > (window := window_of(model, tokenizer)):
+        raise UsageError(
+            f"--length {options.length} is more than the {window} tokens that {base!r} can read"
+        )
+    model = add_adapters(
+        model, "SEQ_CLS", options.rank, options.alpha, seed, trained=["classifier"]
+    )
+    return model, tokenizer
+
+
+def _about(pairs: InferencePairs, seen: int) -> dict[str, Any]:
+    per_source = Counter(pair.source for pair in pairs.train)
+    return {
+        "sets": pairs.name,
+        "sha256": pairs.digest(),
+        **{f"pairs of {source}": count for source, count in per_source.items()},
+        "pairs per epoch": seen,
+        "pairs for validation": len(pairs.validation),
+    }
+
+
+def _accuracies(
+    recipe: InferenceModelRecipe, pairs: InferencePairs, say: Callable[[str], None]
+) -> dict[str, float]:
+    if pairs.held_out:
+        say("measuring the accuracy on what was held out")
+    sets = {"validation": pairs.validation, **pairs.held_out}
+    return {
+        f"accuracy on {name} ({len(s):,} pairs)": recipe.accuracy(s) for name, s in sets.items()
+    }

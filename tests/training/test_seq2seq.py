@@ -1,0 +1,246 @@
+"""`train seq2seq` and `train generator`: tiny networks learn what is answered."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra 'train'")
+
+from dialeval.errors import UsageError  # noqa: E402
+from dialeval.models.encoder_input import EncoderInput  # noqa: E402
+from dialeval.models.generation import Decoding, load_generator  # noqa: E402
+from dialeval.models.source import Models  # noqa: E402
+from dialeval.question import Likelihood, TokenLogProbs  # noqa: E402
+from dialeval.sample import Turn  # noqa: E402
+from dialeval.training.architectures import (  # noqa: E402
+    LstmArchitecture,
+    TransformerArchitecture,
+)
+from dialeval.training.corpora import load_corpus  # noqa: E402
+from dialeval.training.loop import Settings  # noqa: E402
+from dialeval.training.pairs import Pair, encode_pairs, make_batches  # noqa: E402
+from dialeval.training.schedules import share_of_rate  # noqa: E402
+from dialeval.training.seq2seq import Seq2SeqOptions, Seq2SeqRecipe  # noqa: E402
+from dialeval.training.train_seq2seq import (  # noqa: E402
+    LSTM_PAPER,
+    TRANSFORMER_PAPER,
+    Plan,
+    changed,
+    train_seq2seq,
+)
+from dialeval.training.vocabulary import build_tokenizer  # noqa: E402
+
+OPTIONS = Seq2SeqOptions(vocabulary=300, history_tokens=24, reply_tokens=20, batch=8)
+LSTM = Plan(
+    LstmArchitecture(units=32, dropout=0.1, spread=0.3),
+    OPTIONS,
+    Settings(epochs=6, learning_rate=0.01, checkpoint_seconds=0, clip=5.0),
+)
+LSTM_BY_SGD = replace(
+    LSTM,
+    settings=replace(
+        LSTM.settings, learning_rate=1.0, optimizer="sgd", schedule="halving", halve_after=4
+    ),
+)
+TRANSFORMER = Plan(
+    TransformerArchitecture(layers=1, units=32, feed_forward=64, heads=2),
+    replace(OPTIONS, batch=100, per="tokens", smoothing=0.1),
+    Settings(
+        epochs=6,
+        learning_rate=0.5 * 32**-0.5,
+        schedule="noam",
+        warmup_steps=40,
+        beta2=0.998,
+        checkpoint_seconds=0,
+        clip=0,
+    ),
+)
+PLANS = {"lstm": LSTM, "lstm-sgd": LSTM_BY_SGD, "transformer": TRANSFORMER}
+ANSWERS = {"hello": "how are you ?", "goodbye": "see you soon ."}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """In DailyDialog's form: a greeting has its answer, and so has a farewell."""
+    root = tmp_path_factory.mktemp("corpus")
+    for split, count in (("train", 40), ("validation", 4), ("test", 4)):
+        folder = root / split
+        folder.mkdir()
+        said = list(ANSWERS.items())
+        lines = [f"{said[i % 2][0]} __eou__ {said[i % 2][1]} __eou__ {i} !" for i in range(count)]
+        (folder / f"dialogues_{split}.txt").write_text("\n".join(lines) + "\n")
+    return root
+
+
+def weights(directory):
+    from safetensors.torch import load_file
+
+    return load_file(directory / "model.safetensors")
+
+
+@pytest.mark.parametrize("name", ["lstm", "transformer"])
+def test_what_was_learned_is_what_is_said(tmp_path, corpus, name):
+    settings = replace(PLANS[name].settings, epochs=15, checkpoint_seconds=60)
+    longer = replace(PLANS[name], settings=settings)
+    card = train_seq2seq(corpus, tmp_path / "mine", longer, command="train")
+    assert list(card.scores) == ["test perplexity per token (12 replies)"]
+    generator = load_generator(str(tmp_path / "mine"))
+    histories = [[Turn(greeting, "user")] for greeting in ANSWERS]
+    for decoding in (Decoding(max_new_tokens=12), Decoding("beam", max_new_tokens=12)):
+        assert [replies[0] for replies in generator.replies(histories, decoding)] == list(
+            ANSWERS.values()
+        )
+    assert "train" in (tmp_path / "mine" / "card.md").read_text()
+    assert not (tmp_path / "mine" / "checkpoint.safetensors").exists()
+    assert not [path for path in (tmp_path / "mine").iterdir() if path.suffix in (".pt", ".bin")]
+
+
+@pytest.mark.parametrize("step", [3, 9])
+@pytest.mark.parametrize("name", PLANS)
+def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, name, step):
+    def die(state, steps):
+        if state.step == step:
+            raise KeyboardInterrupt
+
+    short = replace(PLANS[name], settings=replace(PLANS[name].settings, epochs=2))
+    train_seq2seq(corpus, tmp_path / "whole", short)
+    with pytest.raises(KeyboardInterrupt):
+        train_seq2seq(corpus, tmp_path / "killed", short, report=die)
+    train_seq2seq(corpus, tmp_path / "killed", short)
+    expected, found = weights(tmp_path / "whole"), weights(tmp_path / "killed")
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[key], found[key]) for key in expected)
+
+
+def test_a_training_of_another_plan_is_not_continued(tmp_path, corpus):
+    def die(state, steps):
+        if state.step == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_seq2seq(corpus, tmp_path, LSTM, report=die)
+    with pytest.raises(UsageError, match="another training"):
+        train_seq2seq(corpus, tmp_path, changed(LSTM, units=8))
+
+
+def test_the_generator_answers_questions_as_it_was_measured(tmp_path, corpus):
+    """The test perplexity of the card, from the likelihoods that a metric would be given."""
+    plan = replace(TRANSFORMER, settings=replace(TRANSFORMER.settings, epochs=2))
+    card = train_seq2seq(corpus, tmp_path / "mine", plan)
+    questions = [
+        Likelihood("", text=turn, turns=tuple(map(Turn, dialogue[:i])), layout="tabs", end=True)
+        for dialogue in load_corpus(corpus).test
+        for i, turn in enumerate(dialogue)
+    ]
+    answers = Models(device="cpu").load(str(tmp_path / "mine")).answer(questions)
+    found = [TokenLogProbs.read(answer).log_probs for _, answer in answers]
+    mean = sum(map(sum, found)) / sum(map(len, found))
+    assert math.exp(-mean) == pytest.approx(next(iter(card.scores.values())), rel=1e-4)
+
+
+def test_training_ends_after_so_many_steps(tmp_path, corpus):
+    plan = replace(LSTM, settings=replace(LSTM.settings, steps=20))
+    train_seq2seq(corpus, tmp_path / "mine", plan)
+    curve = json.loads((tmp_path / "mine" / "card.json").read_text())["curve"]
+    assert [entry["step"] for entry in curve] == [0, 15, 20]
+
+
+@pytest.mark.parametrize("pieces", ["bpe", "words"])
+def test_histories_are_written_as_they_are_at_use(corpus, pieces):
+    dialogues = [("Hello  there .", "I am\tfine 🙂 .", "And   you ?", "x" * 50, "So am I .")]
+    tokenizer = build_tokenizer([*dialogues, *load_corpus(corpus).train], 400, pieces)
+    pairs = encode_pairs(tokenizer, dialogues, 24, 12)
+    at_use = EncoderInput(tokenizer, 24)
+    for i, pair in enumerate(pairs):
+        assert pair.source == at_use.write(tuple(map(Turn, dialogues[0][:i])), "tabs")[0]
+        assert len(pair.target) <= 12
+    assert tokenizer.decode(pairs[2].target[:-1]).split() == ["And", "you", "?"]
+    assert pairs[2].target[-1] == tokenizer.eos_token_id
+    (cut,) = encode_pairs(tokenizer, [("a b c d e f g h i j k l",)], 24, 12)
+    assert cut.target[-1] != tokenizer.eos_token_id
+
+
+def test_a_word_that_is_rare_is_unknown_and_never_said(tmp_path, corpus):
+    tokenizer = build_tokenizer([("a a a b b c",)], 6, "words")
+    assert tokenizer.decode(tokenizer.encode("a b c")[:-1]) == "a b <unk>"
+    plan = changed(replace(LSTM, options=replace(OPTIONS, pieces="words")), vocabulary=12)
+    train_seq2seq(corpus, tmp_path, replace(plan, settings=replace(plan.settings, epochs=1)))
+    generator = load_generator(str(tmp_path))
+    (replies,) = generator.replies([[]], Decoding("sample", count=20, max_new_tokens=5))
+    assert not any("<" in reply for reply in replies)
+
+
+@pytest.mark.parametrize(("limit", "per"), [(7, "pairs"), (64, "tokens")])
+def test_every_epoch_has_each_pair_once_and_as_many_batches(limit, per):
+    lengths = np.random.default_rng(0).integers(1, 30, size=(200, 2))
+    pairs = [Pair(tuple(range(s)), (i,) * t) for i, (s, t) in enumerate(lengths.tolist())]
+    counts = set()
+    for epoch in range(5):
+        batches = make_batches(pairs, limit, per, np.random.default_rng(epoch))
+        counts.add(len(batches))
+        assert sorted(pair.target[0] for batch in batches for pair in batch) == list(range(200))
+        for batch in batches:
+            longest = max(max(len(pair.source), len(pair.target)) for pair in batch)
+            assert len(batch) == 1 or len(batch) * (1 if per == "pairs" else longest) <= limit
+    assert len(counts) == 1
+
+
+def test_the_loss_is_per_pair_or_per_token_and_smoothed():
+    class Uneven(LstmArchitecture):
+        """Gives 8 tokens the logits 0, 1, ... 7, whatever it reads."""
+
+        def logits(self, model, sources, lengths, targets):
+            return torch.arange(8.0).repeat(*targets.shape, 1)
+
+    batch = [Pair((1,), (7, 7, 0)), Pair((1, 2), (3,))]
+    log_probs = torch.arange(8.0).log_softmax(0).tolist()
+    nll = -(2 * log_probs[7] + log_probs[0] + log_probs[3])
+    spread = -4 * sum(log_probs) / 8
+    model = torch.nn.Linear(1, 1)
+    for per, smoothing, expected in (
+        ("pairs", 0.0, nll / 2),
+        ("tokens", 0.0, nll / 4),
+        ("tokens", 0.1, (0.9 * nll + 0.1 * spread) / 4),
+    ):
+        options = Seq2SeqOptions(per=per, smoothing=smoothing)
+        recipe = Seq2SeqRecipe(model, Uneven(), 1, batch, batch, options, 0)
+        objective = recipe.loss(batch)
+        assert float(objective.loss) == pytest.approx(expected, rel=1e-5)
+        assert float(objective.shown) == pytest.approx(nll / 4, rel=1e-5)
+        assert recipe.mean_nll(batch) == pytest.approx(nll / 4, rel=1e-5)
+
+
+def test_the_learning_rate_follows_the_papers():
+    noam = TRANSFORMER_PAPER.settings
+    rates = [noam.learning_rate * share_of_rate(noam, n - 1, 10**5, 1) for n in (1, 8000, 32000)]
+    # Vaswani et al., equation 3, with d = 512, 8000 steps to warm up and OpenNMT's factor 2.
+    assert rates == pytest.approx(
+        [2 / 512**0.5 / 8000**1.5, 2 / (512 * 8000) ** 0.5, 2 / 4048], 2e-3
+    )
+    halving = LSTM_PAPER.settings
+    by_epoch = [halving.learning_rate * share_of_rate(halving, 9 * e, 1, 9) for e in range(11)]
+    assert by_epoch == [1.0] * 8 + [0.5, 0.25, 0.125]
+
+
+def test_the_published_sizes_are_those_of_the_reference():
+    tokenizer = build_tokenizer([("a b c",)], 50, "words")
+    lstm = LSTM_PAPER.architecture.build(tokenizer, 50, 50)
+    assert lstm.encoder.weight_hh_l1.shape == (4 * 500, 500)
+    assert lstm.decoder[0].weight_ih.shape == (4 * 500, 1000)
+    transformer = TRANSFORMER_PAPER.architecture.build(tokenizer, 100, 50)
+    config = transformer.config
+    assert (config.encoder_layers, config.decoder_layers) == (6, 6)
+    assert (config.d_model, config.encoder_ffn_dim, config.decoder_attention_heads) == (
+        512, 2048, 8
+    )  # fmt: skip
+    glorot = math.sqrt(6 / (512 + 2048))
+    widest = float(transformer.model.encoder.layers[0].fc1.weight.detach().abs().max())
+    assert 0.99 * glorot < widest <= glorot
+
+
+def test_a_vocabulary_smaller_than_the_bytes_is_refused():
+    with pytest.raises(UsageError, match="too small"):
+        build_tokenizer([("a",)], 100)
