@@ -214,7 +214,7 @@ class Samples:
         rated: set[str] = set()
         for source, reader in self._sources:
             place = Place(problems, source.name)
-            errors, is_empty = problems.errors, True
+            before, is_empty = problems.errors, True
             try:
                 for sample in reader.read(source, place, self._options):
                     is_empty = False
@@ -227,7 +227,7 @@ class Samples:
             except UnreadableError as error:
                 place.path, place.line = error.path or place.path, error.line
                 place.error(error.field, error.problem)
-            if is_empty and problems.errors == errors:
+            if is_empty and problems.errors == before:
                 place.line = 0
                 place.error("", f"there is no sample in it (read as {reader.name})")
             self._done += 1
