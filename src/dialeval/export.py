@@ -145,7 +145,7 @@ def _escape_markdown(text: str) -> str:
 
 def _write_latex(run: Run, file: IO[str], raw: bool) -> None:
     header, *rows = run.table().text(width=10_000)
-    escape = (lambda text: text) if raw else _escape_latex
+    escape = (lambda text: text) if raw else escape_latex
     file.write(f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}\n\\hline\n")
     file.write(" & ".join(escape(cell) for cell in header) + " \\\\\n\\hline\n")
     for row in rows:
@@ -162,7 +162,7 @@ _LATEX: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _escape_latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     return " ".join("".join(_LATEX.get(char, char) for char in text).split())
 
 

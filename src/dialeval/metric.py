@@ -101,6 +101,15 @@ class Metric:
         """The parts that each score carries, in the order of the table's columns."""
         return ()
 
+    def scales(self) -> Mapping[str, CalibrationKind]:
+        """Parts that are put on a scale of their own, fitted on the run like `calibration`, before
+        `combine` makes the value of them. The value that `score` gives is then the raw one."""
+        return {}
+
+    def combine(self, scaled: Mapping[str, float]) -> float:
+        """The value of a sample, from its parts in `scales`, on their scales."""
+        raise NotImplementedError
+
     def pool(self) -> Pool | None:
         """Where a system's number is not the mean of its scores: a fresh accumulator."""
         return None

@@ -199,6 +199,15 @@ class Inference(Question):
     hypothesis: str
 
 
+@dataclass(frozen=True, slots=True)
+class Judge(Question):
+    """How good is `response` after `turns`, to a scorer that learned to tell? Answer: one number,
+    from 0 (somebody else's answer) to 1 (one that people would give)."""
+
+    turns: tuple[str, ...]
+    response: str
+
+
 class Model(Protocol):
     """Answers a batch of questions, nothing else. It never knows which metric asked."""
 
@@ -207,6 +216,24 @@ class Model(Protocol):
 
         An answer must not depend on the questions beside it.
         """
+        ...
+
+
+class AskingModel(Model, Protocol):
+    """A model that wants to know something from other models first: a scorer asks an encoder.
+
+    The engine puts its questions to them, as it does with those of a metric: what two scorers want
+    to know is computed once. No model may end up asking itself.
+    """
+
+    def asks(self, questions: Sequence[Question]) -> Sequence[Sequence[Question]]:
+        """What it wants to know for each of its own questions."""
+        ...
+
+    def answer(
+        self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
+    ) -> Iterable[tuple[int, Answer]]:
+        """As `Model.answer`; `answers` are those to what it asked, question by question."""
         ...
 
 

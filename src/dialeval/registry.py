@@ -98,6 +98,9 @@ METRICS: Registry[type[Metric]] = Registry(
         "vector-extrema": "dialeval.metrics.vector_extrema:VectorExtrema",
         "greedy-matching": "dialeval.metrics.greedy_matching:GreedyMatching",
         "bertscore": "dialeval.metrics.bertscore:BertScore",
+        "ruber": "dialeval.metrics.ruber:Ruber",
+        "bert-ruber": "dialeval.metrics.bert_ruber:BertRuber",
+        "pone": "dialeval.metrics.pone:Pone",
     },
 )
 

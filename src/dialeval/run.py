@@ -44,12 +44,15 @@ class Run:
 
     @property
     def calibrations(self) -> dict[str, Calibration]:
-        """What to pass to the next `score` so that both runs share one scale."""
-        return {
-            metric["label"]: Calibration.from_record(metric["calibration"])
-            for metric in self.manifest["metrics"]
-            if metric["calibration"]
+        """What to pass to the next `score` so that both runs share one scale: column -> scale."""
+        records = {m["label"]: m["calibration"] for m in self.manifest["metrics"]}
+        columns = {
+            f"{label}.{part}" if part else label: scale
+            for label, record in records.items()
+            if record
+            for part, scale in record.get("parts", {"": record}).items()
         }
+        return {column: Calibration.from_record(scale) for column, scale in columns.items()}
 
     @property
     def history(self) -> list[dict[str, Any]]:

@@ -18,6 +18,8 @@ from dialeval.question import (
     Answer,
     DocumentFrequency,
     Embed,
+    Inference,
+    Judge,
     Likelihood,
     Question,
     TokenMatch,
@@ -172,6 +174,10 @@ def made_up_answer(question: Question) -> Answer:
             candidate, reference = question.candidate.split(), question.reference.split()
             matches = [(_token(word), draw.uniform(-1, 1)) for word in (*candidate, *reference)]
             return np.array([(len(candidate), 0), *matches], dtype=np.float64)
+        case Inference():
+            return draw.dirichlet((1, 1, 1))
+        case Judge():
+            return draw.uniform(0, 1, 1)
         case DocumentFrequency():
             tokens = [_token(word) for text in question.texts for word in set(text.split())]
             return np.bincount(tokens, minlength=VOCABULARY).astype(np.float64)

@@ -40,6 +40,14 @@ def study(
             show_default=False,
         ),
     ] = None,
+    rated: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Only this rated set, or a rated file, where a study takes any. Repeat.",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -52,7 +60,7 @@ def study(
         typer.Option(
             "--out",
             "-o",
-            help="Also save the result to this file: JSON if it ends in .json, else Markdown.",
+            help="Also save the result: .json, .csv, .tex (LaTeX), or else Markdown.",
             show_default=False,
         ),
     ] = None,
@@ -71,13 +79,13 @@ def study(
         raise UsageError("--json or --markdown, not both")
     with _data_directory(data):
         if name is None:
-            if model or metric or out:
+            if model or metric or rated or out:
                 raise UsageError(
-                    "name a study for --model, --metric and --out. See: dialeval study"
+                    "name a study for --model, --metric, --set and --out. See: dialeval study"
                 )
             _list(as_json, as_markdown)
         else:
-            _run(name, model or [], metric or [], out, as_json, as_markdown, quiet)
+            _run(name, model or [], metric or [], rated or [], out, as_json, as_markdown, quiet)
 
 
 @contextmanager
@@ -125,24 +133,23 @@ def _run(
     name: str,
     models: list[str],
     metrics: list[str],
+    sets: list[str],
     out: Path | None,
     as_json: bool,
     as_markdown: bool,
     quiet: bool,
 ) -> None:
-    from dialeval.storage import write_json, write_text
     from dialeval.studies.catalogue import find_study
     from dialeval.studies.render import failure_lines, result_markdown
     from dialeval.studies.result import run_study
+    from dialeval.studies.saving import save_result
     from dialeval.terminal import counting_bar
 
     chosen = find_study(name)
     with counting_bar(chosen.name, quiet=quiet or as_json) as progress:
-        result = run_study(chosen, models=models, metrics=metrics, progress=progress)
-    if out is not None and out.suffix == ".json":
-        write_json(out, result.to_record())
-    elif out is not None:
-        write_text(out, result_markdown(result))
+        result = run_study(chosen, models=models, metrics=metrics, sets=sets, progress=progress)
+    if out is not None:
+        save_result(result, out)
     if as_json:
         typer.echo(json.dumps(result.to_record(), indent=2))
     elif as_markdown:
@@ -154,17 +161,24 @@ def _run(
 
 
 def _show(result: StudyResult, quiet: bool) -> None:
-    from dialeval.studies.render import NUMBERS, result_cells, table_cells, verdict_line
+    from dialeval.studies.render import (
+        NUMBERS,
+        result_cells,
+        table_cells,
+        tables_for_people,
+        verdict_line,
+    )
     from dialeval.terminal import print_table, say
 
     say(result.study.repeats)
     say(result.study.paper, style="dim")
     say()
-    header, rows = result_cells(result.rows)
-    numbers = [i for i, title in enumerate(header) if title in NUMBERS]
-    print_table(header, rows, right=numbers)
-    say(f"\n{verdict_line(result)}")
-    for table in result.tables:
+    if result.rows:
+        header, rows = result_cells(result.rows)
+        numbers = [i for i, title in enumerate(header) if title in NUMBERS]
+        print_table(header, rows, right=numbers)
+        say(f"\n{verdict_line(result)}")
+    for table in tables_for_people(result):
         say(f"\n{table.title}")
         header, rows = table_cells(table)
         texts = sum(isinstance(cell, str) for cell in table.rows[0]) if table.rows else 0

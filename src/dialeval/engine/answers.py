@@ -1,16 +1,26 @@
-"""From questions to answers: duplicates dropped, the cache asked first, models loaded last."""
+"""From questions to answers: duplicates dropped, the cache asked first, models loaded last.
+
+A model may need answers of other models before it can give its own: the scorer of PONE reads
+vectors of an encoder. Its questions go the same way as those of metrics, through the same cache, so
+that a vector is computed once however many scorers and metrics want it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from dialeval.engine.cache import AnswerCache
 from dialeval.errors import JobError, UsageError
-from dialeval.question import Answer, Model, ModelSource, Question
+from dialeval.question import Answer, AskingModel, Model, ModelSource, Question
 
 STORED_AT_ONCE = 256
 """Answers per cache transaction: what a killed run can lose of a batch."""
+
+ASKED_AT_ONCE = 1024
+"""Questions for whose answers a model may ask others at the same time. All of those answers are
+held in memory: with two texts each, and vectors of 768 numbers, 6 MB."""
 
 
 @dataclass(slots=True)
@@ -50,6 +60,15 @@ class Answerer:
         advance: Callable[[int, int], None] = lambda known, distinct: None,
     ) -> dict[Question, Answer]:
         """An answer for every distinct question; `advance` hears how many of how many are known."""
+        return self._answer(questions, advance, ())
+
+    def _answer(
+        self,
+        questions: Iterable[Question],
+        advance: Callable[[int, int], None],
+        askers: tuple[str, ...],
+    ) -> dict[Question, Answer]:
+        """`askers` are the models on whose behalf these questions are put, the first one first."""
         by_model: dict[str, dict[Question, None]] = {}
         for question in questions:
             self.counts.asked += 1
@@ -58,13 +77,13 @@ class Answerer:
         total = sum(len(distinct) for distinct in by_model.values())
         self.counts.distinct += total
         for name, distinct in by_model.items():
-            for question, answer in self._answer_one_model(name, list(distinct)):
+            for question, answer in self._answer_one_model(name, list(distinct), askers):
                 answers[question] = answer
                 advance(len(answers), total)
         return answers
 
     def _answer_one_model(
-        self, name: str, questions: list[Question]
+        self, name: str, questions: list[Question], askers: tuple[str, ...]
     ) -> Iterator[tuple[Question, Answer]]:
         """Distinct questions with their answers: what is cached at once, the rest as it comes."""
         fingerprint = self._source.fingerprint(name)
@@ -79,11 +98,9 @@ class Answerer:
                 missing.append((question, key))
         if not missing:
             return
-        if name not in self._models:
-            self._models[name] = self._source.load(name)
         fresh: list[tuple[bytes, Answer]] = []
         answered = 0
-        for position, answer in self._models[name].answer([q for q, _ in missing]):
+        for position, answer in self._ask(name, [question for question, _ in missing], askers):
             question, key = missing[position]
             answered += 1
             fresh.append((key, answer))
@@ -97,7 +114,44 @@ class Answerer:
                 " the model, not in your data"
             )
 
+    def _ask(
+        self, name: str, questions: Sequence[Question], askers: tuple[str, ...]
+    ) -> Iterator[tuple[int, Answer]]:
+        """(position, answer) of the model itself, which may ask other models first."""
+        if name in askers:
+            circle = " asks ".join(repr(model) for model in (*askers, name))
+            raise JobError(f"models that ask in a circle: {circle}")
+        if name not in self._models:
+            self._models[name] = self._source.load(name)
+        model = self._models[name]
+        if not hasattr(model, "asks"):
+            yield from model.answer(questions)
+            return
+        for start in range(0, len(questions), ASKED_AT_ONCE):
+            some = questions[start : start + ASKED_AT_ONCE]
+            for position, answer in self._ask_asking(
+                cast("AskingModel", model), some, askers, name
+            ):
+                yield start + position, answer
+
+    def _ask_asking(
+        self,
+        model: AskingModel,
+        questions: Sequence[Question],
+        askers: tuple[str, ...],
+        name: str,
+    ) -> Iterable[tuple[int, Answer]]:
+        wanted = [tuple(own) for own in model.asks(questions)]
+        answers = self._answer(
+            (question for own in wanted for question in own), _nobody_listens, (*askers, name)
+        )
+        return model.answer(questions, [[answers[question] for question in own] for own in wanted])
+
     def _store(self, fresh: list[tuple[bytes, Answer]]) -> None:
         if self._cache is not None and fresh:
             self._cache.put(fresh)
         fresh.clear()
+
+
+def _nobody_listens(known: int, distinct: int) -> None:
+    """What a model asks is a part of the work that its own questions stand for."""

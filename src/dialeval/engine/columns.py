@@ -2,19 +2,19 @@
 
 bleu            the value (empty where there is none)
 bleu.bleu-1     a part; a list of numbers where the part is declared `many`
-bleu.raw        the value before calibration, for metrics that have one
+bleu.raw        the value before calibration, for metrics that have one (parts are always raw)
 bleu.note       why there is no value, or a remark
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.sample import Sample
-from dialeval.scores import Calibration, Score
+from dialeval.scores import Calibration, CalibrationKind, Score
 from dialeval.storage import sample_schema, samples_to_table
 
 if TYPE_CHECKING:
@@ -27,11 +27,18 @@ def score_fields(metric: Metric) -> list[tuple[str, str]]:
     """(column, kind) with kind `number`, `numbers` or `text`."""
     label = metric.label
     fields = [(label, "number")]
-    if metric.calibration:
+    if scaled_columns(metric):
         fields.append((f"{label}.raw", "number"))
     for part in metric.parts():
         fields.append((f"{label}.{part.name}", "numbers" if part.many else "number"))
     return [*fields, (f"{label}.note", "text")]
+
+
+def scaled_columns(metric: Metric) -> dict[str, CalibrationKind]:
+    """Column -> the kind of its scale: the value itself, or the parts that it is made of."""
+    if metric.calibration:
+        return {metric.label: metric.calibration}
+    return {f"{metric.label}.{part}": kind for part, kind in metric.scales().items()}
 
 
 def run_schema(metrics: Sequence[Metric]) -> pa.Schema:
@@ -68,7 +75,7 @@ def chunk_to_table(
         label = metric.label
         values = [score.value for score in of_metric]
         columns[label] = values
-        if metric.calibration:
+        if scaled_columns(metric):
             columns[f"{label}.raw"] = values
         for part in metric.parts():
             columns[f"{label}.{part.name}"] = [score.parts.get(part.name) for score in of_metric]
@@ -76,18 +83,46 @@ def chunk_to_table(
     return pa.table({name: columns[name] for name in schema.names}, schema=schema)
 
 
-def calibrate_table(table: pa.Table, calibrations: dict[str, Calibration]) -> pa.Table:
+def calibrate_table(
+    table: pa.Table, metrics: Sequence[Metric], calibrations: Mapping[str, Calibration]
+) -> pa.Table:
     """The same rows with the calibrated values in place; the raw ones stay in `<label>.raw`."""
     import pyarrow as pa
 
-    for label, calibration in calibrations.items():
+    for metric in metrics:
+        columns, label = scaled_columns(metric), metric.label
+        if not columns or not calibrations.keys() >= columns.keys():
+            continue
         raw = table.column(f"{label}.raw").to_pylist()
-        values = [None if value is None else calibration.apply(value) for value in raw]
+        if metric.calibration:
+            values = [None if v is None else calibrations[label].apply(v) for v in raw]
+        else:
+            values = _combined(table, metric, raw, calibrations)
         position = table.schema.get_field_index(label)
         table = table.set_column(
             position, table.schema.field(position), pa.array(values, pa.float64())
         )
     return table
+
+
+def _combined(
+    table: pa.Table,
+    metric: Metric,
+    raw: Sequence[float | None],
+    calibrations: Mapping[str, Calibration],
+) -> list[float | None]:
+    """Values made of scaled parts. Where `score` gave none, there is none."""
+    parts = {part: table.column(f"{metric.label}.{part}").to_pylist() for part in metric.scales()}
+
+    def value(row: int) -> float:
+        return metric.combine(
+            {
+                part: calibrations[f"{metric.label}.{part}"].apply(column[row])
+                for part, column in parts.items()
+            }
+        )
+
+    return [None if one is None else value(row) for row, one in enumerate(raw)]
 
 
 def table_scores(table: pa.Table, metric: Metric) -> Iterator[Score]:

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.engine.answers import Answerer, NoModels
 from dialeval.engine.cache import AnswerCache
-from dialeval.engine.columns import calibrate_table, chunk_to_table, run_schema, table_scores
+from dialeval.engine.columns import (
+    calibrate_table,
+    chunk_to_table,
+    run_schema,
+    scaled_columns,
+    table_scores,
+)
 from dialeval.engine.directory import RunDirectory
 from dialeval.engine.manifest import build_manifest
 from dialeval.engine.summary import MetricSummary, Pools
@@ -153,12 +159,15 @@ class Job:
             pq.ParquetWriter(temporary, self._schema, compression="zstd") as writer,
         ):
             for table in self._row_groups(shards):
-                calibrated = calibrate_table(table, calibrations)
+                calibrated = calibrate_table(table, self.metrics, calibrations)
                 self._summarise(calibrated, summaries, counts)
                 writer.write_table(calibrated, row_group_size=max(1, len(calibrated)))
         signatures = {
-            label: _with_calibration(signature, calibrations.get(label))
-            for label, signature in self._signatures.items()
+            metric.label: _with_calibration(
+                self._signatures[metric.label],
+                [calibrations[c] for c in scaled_columns(metric) if c in calibrations],
+            )
+            for metric in self.metrics
         }
         manifest = build_manifest(
             self.metrics, signatures, data, counts, summaries, calibrations, set(self._given), pools
@@ -166,21 +175,22 @@ class Job:
         self.directory.finish(manifest, answers=self._answerer.counts.to_record())
 
     def _calibrations(self, shards: range) -> dict[str, Calibration]:
-        """Those that were given, and for the rest one fitted on all raw values of this run."""
+        """By column: those that were given, for the rest one fitted on all raw values of this
+        run."""
         import numpy as np
         import pyarrow.parquet as pq
 
         found: dict[str, Calibration] = {}
-        for metric in self.metrics:
-            label, kind = metric.label, metric.calibration
-            if label in self._given:
-                found[label] = self._given[label]
-            elif kind and shards:
-                paths = [self.directory.shard(number) for number in shards]
-                columns = [pq.read_table(path, columns=[label]).column(0) for path in paths]
-                values = np.concatenate([column.drop_null().to_numpy() for column in columns])
+        columns = {c: kind for m in self.metrics for c, kind in scaled_columns(m).items()}
+        paths = [self.directory.shard(number) for number in shards]
+        for name, kind in columns.items():
+            if name in self._given:
+                found[name] = self._given[name]
+            elif paths:
+                chunks = [pq.read_table(path, columns=[name]).column(0) for path in paths]
+                values = np.concatenate([chunk.drop_null().to_numpy() for chunk in chunks])
                 if values.size:
-                    found[label] = Calibration.fit(kind, values)
+                    found[name] = Calibration.fit(kind, values)
         return found
 
     def _row_groups(self, shards: range) -> Iterator[pa.Table]:
@@ -238,7 +248,7 @@ def _check_calibrations(
     metric that has one may be missing: a mixture of old and new scales could not be compared."""
     if not given:
         return {}
-    scaled = {metric.label: metric.calibration for metric in metrics if metric.calibration}
+    scaled = {column: kind for metric in metrics for column, kind in scaled_columns(metric).items()}
     for label, kind in scaled.items():
         if label not in given or given[label].kind != kind:
             raise UsageError(
@@ -250,14 +260,14 @@ def _check_calibrations(
     return {label: given[label] for label in scaled}
 
 
-def _with_calibration(signature: str, calibration: Calibration | None) -> str:
+def _with_calibration(signature: str, calibrations: Sequence[Calibration]) -> str:
     """The scale moves the number, so the signature names it: kind, and a digest of its ends."""
-    if calibration is None:
+    if not calibrations:
         return signature
     parsed = Signature.parse(signature)
-    ends = f"{calibration.low!r},{calibration.high!r}"
+    ends = ",".join(f"{one.low!r},{one.high!r}" for one in calibrations)
     digest = hashlib.sha256(ends.encode()).hexdigest()[:8]
-    scale = ("calibration", f"{calibration.kind}@{digest}")
+    scale = ("calibration", f"{calibrations[0].kind}@{digest}")
     fields = (*parsed.fields[:-1], scale, parsed.fields[-1])
     return str(Signature(parsed.name, parsed.version, fields))
 

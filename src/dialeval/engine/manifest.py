@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from importlib.metadata import version
 from typing import Any
 
+from dialeval.engine.columns import scaled_columns
 from dialeval.engine.summary import MetricSummary, Pools
 from dialeval.metric import Metric
 from dialeval.scores import Calibration
@@ -30,7 +31,7 @@ def build_manifest(
     given: Set[str],
     pools: Pools,
 ) -> dict[str, Any]:
-    """`counts` and `summaries` are per system; `signatures` and `calibrations` per label.
+    """`counts` and `summaries` are per system, `signatures` per label, `calibrations` per column.
 
     `given` names the calibrations that came from another run.
     """
@@ -83,7 +84,11 @@ def _metric_record(
     for summary in of_metric:
         for note, count in summary.notes.items():
             notes[note] = notes.get(note, 0) + count
-    calibration = calibrations.get(label)
+    scaled = {
+        column: calibrations[column].to_record()
+        for column in scaled_columns(metric)
+        if column in calibrations
+    }
     return {
         "label": label,
         "name": metric.name,
@@ -97,12 +102,22 @@ def _metric_record(
             for part in metric.parts()
         ],
         "citation": metric.citation,
-        "calibration": calibration.to_record() if calibration else None,
-        "calibration_given": label in given,
+        "calibration": _calibration_record(label, scaled),
+        "calibration_given": not given.isdisjoint(scaled),
         "scored": sum(summary.mean.n for summary in of_metric),
         "missing": sum(summary.missing for summary in of_metric),
         "notes": dict(sorted(notes.items())),
     }
+
+
+def _calibration_record(
+    label: str, scaled: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """The scale of the value, or under `parts` those of what it is made of."""
+    if not scaled or label in scaled:
+        return scaled.get(label)
+    parts = {column.removeprefix(f"{label}."): record for column, record in scaled.items()}
+    return {"n": min(record["n"] for record in parts.values()), "parts": parts}
 
 
 def _finite(bound: float) -> float | None:

@@ -19,7 +19,6 @@ component that is exactly 0 replaces the cosine by 1 if both vectors have one, e
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, option
+from dialeval.models.treebank import treebank_words
 from dialeval.question import Answer, WordVectors
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -36,18 +36,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
-
-TREEBANK = re.compile(
-    r"""
-      \w+? (?= n't\b )                         # do | n't
-    | n't\b
-    | ' (?: s | m | d | re | ve | ll )\b       # it | 's
-    | (?: [^\W\d_] \. ){2,}                   # u.s.
-    | \w+ (?: - \w+ | (?<=\d) [.,] \d+ )*     # well-known, 5,000
-    | [^\w\s]
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
 
 SEED = 123
 """The default of PONE's `--seed`; the vector of unknown words is the first thing drawn from it."""
@@ -115,7 +103,7 @@ class WordVectorMetric(Metric):
         if self.mode == "released" or self.tokenize == "none":
             words = text.split()
         else:
-            words = TREEBANK.findall(text.replace("’", "'"))
+            words = treebank_words(text)
         lower = self.lowercase and self.mode == "paper"
         return Counter(word.lower() for word in words) if lower else Counter(words)
 

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Role = Literal[
-    "causal-lm", "seq2seq-lm", "generator", "encoder", "classifier", "word-vectors", "tagger"
+    "causal-lm",
+    "seq2seq-lm",
+    "generator",
+    "encoder",
+    "classifier",
+    "word-vectors",
+    "tagger",
+    "judge",
 ]
 
 
@@ -61,7 +68,7 @@ class Entry:
 
     size   bytes to download (hub: rounded, the hub itself knows better)
     facts  what a loader must know and the files do not say
-    base   the model that an adapter changes; it is fetched along
+    base   the model that an adapter changes, or a judge asks; it is fetched along
     """
 
     name: str
@@ -202,6 +209,33 @@ _ENTRIES = (
         base="minilm-l6",
     ),
     Entry(
+        "pone-minilm-l6",
+        "judge",
+        "CC-BY-NC-SA-4.0",
+        "PONE's scorer on minilm-l6, trained on DailyDialog",
+        Package("adapters/pone-minilm-l6"),
+        1_240_000,
+        base="minilm-l6",
+    ),
+    Entry(
+        "bert-ruber-minilm-l6",
+        "judge",
+        "CC-BY-NC-SA-4.0",
+        "BERT-RUBER's scorer on minilm-l6, trained on DailyDialog",
+        Package("adapters/bert-ruber-minilm-l6"),
+        1_240_000,
+        base="minilm-l6",
+    ),
+    Entry(
+        "ruber-glove",
+        "judge",
+        "CC-BY-NC-SA-4.0",
+        "RUBER's scorer on glove-50d, trained on DailyDialog",
+        Package("adapters/ruber-glove"),
+        560_000,
+        base="glove-50d",
+    ),
+    Entry(
         "spacy-en-sm",
         "tagger",
         "MIT",
@@ -249,6 +283,15 @@ _ENTRIES = (
         "BERT-base: the encoder of PONE and BERT-RUBER",
         Hub("google-bert/bert-base-uncased", "86b5e0934494bd15c9632b12f734a8a67f723594"),
         441_000_000,
+        {"pooling": "mean"},
+    ),
+    Entry(
+        "bert-base-chinese",
+        "encoder",
+        "Apache-2.0",
+        "BERT-base for Chinese, which reads characters: PONE on Chinese dialogues",
+        Hub("google-bert/bert-base-chinese"),
+        412_000_000,
         {"pooling": "mean"},
     ),
     Entry(

@@ -16,6 +16,7 @@ from dialeval.errors import UsageError, did_you_mean
 from dialeval.models.catalogue import CATALOGUE, Entry, Hub, Package, Role, Wheel, find_entry
 from dialeval.models.hub import find_snapshot, parse_hub
 from dialeval.models.identity import wheel_fingerprint
+from dialeval.models.scorer_directory import BASES, read_scorer
 from dialeval.models.store import damage, read_record
 from dialeval.models.weights import read_json
 from dialeval.places import models_directory
@@ -23,7 +24,8 @@ from dialeval.places import models_directory
 
 @dataclass(frozen=True)
 class Located:
-    """A model that is here. `gguf`: its weights are this file; `base`: it is an adapter of that."""
+    """A model that is here. `gguf`: its weights are this file; `base`: it is an adapter of that,
+    or a judge that asks that."""
 
     name: str
     role: Role
@@ -88,6 +90,8 @@ def _describe(name: str, directory: Path, entry: Entry | None) -> Located:
         base = _locate_base(directory, adapter)
         role: Role = "classifier" if adapter.get("task_type") == "SEQ_CLS" else base.role
         return Located(name, role, directory, entry, base=base)
+    if scorer := read_scorer(directory):
+        return Located(name, "judge", directory, entry, base=locate(scorer[BASES[scorer["kind"]]]))
     if entry:
         return Located(name, entry.role, directory, entry)
     config = read_json(directory / "config.json")

@@ -20,6 +20,9 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "sentence-encoder": "minilm-l6",
         "token-encoder": "minilm-l6",
         "word-vectors": "glove-50d",
+        "ruber": "ruber-glove",
+        "bert-ruber": "bert-ruber-minilm-l6",
+        "pone": "pone-minilm-l6",
         "tagger": "spacy-en-sm",
     },
     "paper": {
@@ -40,6 +43,7 @@ follow-ups        FULL
 dialogue-lm       FED
 nli               contradictions between answers: consistency
 encoder           mean-pooled states: PONE, BERT-RUBER
+ruber, bert-ruber, pone   the scorers of these metrics; trained ones of the papers do not exist
 sentence-encoder  MME-CRS
 token-encoder     BERTScore
 """

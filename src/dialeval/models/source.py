@@ -26,6 +26,7 @@ LOADERS: Mapping[Role, str] = {
     "encoder": "dialeval.models.encoder:load",
     "classifier": "dialeval.models.classifier:load",
     "word-vectors": "dialeval.models.word_vectors:load",
+    "judge": "dialeval.models.judge:load",
 }
 """Role -> `load(directory: Path, *, device: str) -> Model`, and for language models
 `adapter: Path | None` besides. Imported when the first model of the role is loaded."""
@@ -45,10 +46,11 @@ class Models:
         if found.role not in LOADERS:
             raise UsageError(f"model {name!r} is a {found.role}: it answers no questions.")
         with offline():
-            directory = ready(found.base or found)
+            asks = found.role == "judge"  # its base answers for itself
+            directory = ready(found if asks else found.base or found)
             device = "cpu" if found.role == "word-vectors" else _device(self.device)
             options: dict[str, Any] = {"device": device}
-            if found.base:
+            if found.base and not asks:
                 check_directory(found.directory)
                 options["adapter"] = found.directory
             module, _, function = LOADERS[found.role].partition(":")

@@ -16,6 +16,8 @@ STUDIES = {
     "ngram-entropy": "ngram_entropy",
     "ws-substitutions": "ws_substitutions",
     "pone-bleu": "pone_bleu",
+    "pone-ablation": "pone_ablation",
+    "comparison": "comparison",
     "dstc10-table": "dstc10_table",
     "full-fed": "full_fed",
     "follow-up-selection": "full_follow_ups",

@@ -60,6 +60,10 @@ def _verdict(row: Row) -> str:
     return "same" if row.must_match else ""
 
 
+def tables_for_people(result: StudyResult) -> list[Table]:
+    return [table for table in result.tables if not table.for_programs]
+
+
 def table_cells(table: Table) -> Lines:
     return list(table.header), [
         [cell if isinstance(cell, str) else _number(cell, table.decimals) for cell in row]
@@ -129,8 +133,9 @@ def list_cells(studies: Listed) -> Lines:
 def result_markdown(result: StudyResult) -> str:
     """Heading, paper, table, what else was found, what is known to differ."""
     blocks = [f"# {result.study.name}", f"{result.study.repeats}  \n{result.study.paper}"]
-    blocks += [markdown_table(*result_cells(result.rows)), verdict_line(result)]
-    for table in result.tables:
+    if result.rows:
+        blocks += [markdown_table(*result_cells(result.rows)), verdict_line(result)]
+    for table in tables_for_people(result):
         blocks += [f"## {_escaped(table.title)}", markdown_table(*table_cells(table))]
     for title, lines in (("Notes", result.notes), ("Known to differ", result.study.differs)):
         if lines:

@@ -108,6 +108,7 @@ def run_study(
     *,
     models: Sequence[str] = (),
     metrics: Sequence[str] = (),
+    sets: Sequence[str] = (),
     source: ModelSource | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> StudyResult:
@@ -120,13 +121,16 @@ def run_study(
         raise UsageError(f"the study {study.name!r} asks no model of its own: leave out --model")
     if metrics and not study.metrics:
         raise UsageError(f"the study {study.name!r} takes no metrics: leave out --metric")
+    if sets and not study.takes_sets:
+        raise UsageError(f"the study {study.name!r} has its own data: leave out --set")
     asked = tuple(models) or study.models
     if missing := find_missing(study.needs, () if source else asked):
         raise UsageError(
             "\n".join([f"the study {study.name!r} cannot be run here:", *map(str, missing)])
         )
     data = find_data((*study.needs, *study.may_use))
-    setting = Setting(data, asked, tuple(metrics) or study.metrics, source, progress)
+    chosen = tuple(metrics) or study.metrics
+    setting = Setting(data, asked, chosen, source, progress, tuple(sets))
     findings = study.measure(setting)
     rows = lay_side_by_side(study.published, findings.measured)
     return StudyResult(study, setting, rows, tuple(findings.notes), tuple(findings.tables))

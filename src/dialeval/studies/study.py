@@ -78,12 +78,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Table:
-    """More results, where they do not fit beside published numbers. None is an undefined number."""
+    """More results, where they do not fit beside published numbers. None is an undefined number.
+
+    for_programs  everything, one number per cell: in CSV and JSON, not for people to read
+    """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str | float | None, ...], ...]
     decimals: int = 3
+    for_programs: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ class Setting:
     data     the folders of the data sets that were found, by name
     models   the models to ask, metrics the metrics to score with: the study's own, or the user's
     source   who answers for the models; None: the models on this machine
+    sets     the rated sets that the user chose among, where a study takes any
     """
 
     data: Mapping[str, Path] = field(default_factory=dict)
@@ -109,14 +114,22 @@ class Setting:
     metrics: tuple[str, ...] = ()
     source: ModelSource | None = None
     progress: Callable[[int, int], None] = lambda done, total: None
+    sets: tuple[str, ...] = ()
 
-    def score(self, samples: Sequence[Sample], metrics: Sequence[str | Metric]) -> Run:
-        """A run, with answers from the user's cache."""
+    def score(
+        self,
+        samples: Sequence[Sample],
+        metrics: Sequence[str | Metric],
+        out: Path | None = None,
+    ) -> Run:
+        """A run, with answers from the user's cache; kept in `out`, and taken from there if it was
+        kept before."""
         import dialeval
 
         return dialeval.score(
             samples,
             metrics,
+            out=out,
             models=self.source,
             progress=lambda done, read: self.progress(done, len(samples)),
         )
@@ -136,6 +149,7 @@ class Study:
     may_use    data sets that it uses where they are here
     models     the models that it asks if nobody names others; empty: it takes none
     metrics    the metrics that it scores with if nobody names others; empty: it takes none
+    takes_sets whether it runs on any rated set, and `--set` chooses among them
     differs    what is known to differ from the paper, and why
     cost       how long it takes on a CPU the first time, where that is more than seconds
     """
@@ -150,5 +164,6 @@ class Study:
     may_use: tuple[Data, ...] = ()
     models: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
+    takes_sets: bool = False
     differs: tuple[str, ...] = ()
     cost: str = ""

@@ -1,0 +1,90 @@
+"""`dialeval train ruber`: a scorer on word vectors learns which response fits."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialeval.cli.arguments import Json, Quiet
+
+
+class Loss(StrEnum):
+    margin = "margin"
+    cross_entropy = "cross-entropy"
+
+
+def ruber(
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            help="A DailyDialog folder, a file that `dialeval data formats` lists, or a data set by"
+            " name. Repeat.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
+    ],
+    model: Annotated[str, typer.Option(help="The word vectors, which stay as they are.")] = (
+        "glove-50d"
+    ),
+    loss: Annotated[
+        Loss, typer.Option(help="cross-entropy: that of PONE's code. margin: the paper's.")
+    ] = Loss.cross_entropy,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 8,
+    patience: Annotated[
+        int, typer.Option(min=0, help="Stop after so many epochs without a gain; 0: never.")
+    ] = 3,
+    pairs: Annotated[
+        int | None,
+        typer.Option(min=20, help="Learn from at most this many pairs.", show_default=False),
+    ] = None,
+    units: Annotated[int, typer.Option(min=1, help="Width of the network.")] = 96,
+    words: Annotated[int, typer.Option(min=1, help="Words of a text that are read.")] = 40,
+    batch: Annotated[int, typer.Option(min=2, help="Pairs per step.")] = 256,
+    learning_rate: Annotated[float, typer.Option(min=0.0, help="Highest learning rate.")] = 2e-3,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same scorer.")] = 0,
+    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Teach RUBER's scorer which response fits which query.
+
+    The result is named in a metric: -m ruber:model=DIR. Dialogues that a rated data set on this
+    machine shares are not learned from. A training that was interrupted goes on where it stopped if
+    the same command is given again.
+    """
+    from dialeval.terminal import say, training_bar
+    from dialeval.training.loop import Settings
+    from dialeval.training.ruber import RuberOptions
+    from dialeval.training.train_ruber import train_ruber
+
+    with training_bar(quiet=quiet or as_json) as report:
+        card = train_ruber(
+            data,
+            out,
+            vectors=model,
+            settings=Settings(
+                epochs=epochs, learning_rate=learning_rate, patience=patience, seed=seed
+            ),
+            options=RuberOptions(loss=loss.value, batch=batch),
+            units=units,
+            words=words,
+            pairs=pairs,
+            licence=licence,
+            command="dialeval " + shlex.join(sys.argv[1:]),
+            say=(lambda line: None) if quiet or as_json else (lambda line: say(line, stderr=True)),
+            report=report,
+        )
+    if as_json:
+        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
+    elif not quiet:
+        for name, value in card.scores.items():
+            say(f"{name.replace('_', ' ')}: {value:.4f}")
+        say(f"Use it: dialeval score FILE -m ruber:model={out}")

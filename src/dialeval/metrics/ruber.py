@@ -1,0 +1,60 @@
+"""`ruber`: does it fit the query, and is it near to what people said? (Tao et al., AAAI 2018)
+
+    s_U = sigmoid( MLP [ q ; q^T M r ; r ] )      q, r: bi-GRUs over the words of query and response
+    s_R = cos( v(response), v(reference) )        v: max and min over the word vectors
+    s   = min( scaled s_U, scaled s_R )           or max, or their arithmetic or geometric mean
+
+The query is the last turn before the response. The scorer of s_U was trained to tell the response
+that was given from a random one (`dialeval train ruber`); it needs no references. s_R is in
+`referenced`, scales and blends are in `blended_metric`. Without references use blend=unreferenced.
+
+mode=released is what PONE's code does: for s_R, words are what stands between whitespace, and those
+without a vector share a random one. It reads a blank response as one unknown word, where mode=paper
+gives no score. s_U is that of the same scorer in both modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dialeval.metric import option
+from dialeval.metrics.blended_metric import Blend, BlendedMetric
+from dialeval.metrics.referenced import Pooling, ReferencedHalf
+from dialeval.question import Answer, Judge, Question
+from dialeval.sample import Sample
+from dialeval.scores import Score
+
+
+@dataclass(frozen=True)
+class Ruber(BlendedMetric):
+    """Fit to the query by a scorer on word vectors, blended with nearness to the references."""
+
+    name = "ruber"
+    use = "ruber"
+    citation = (
+        "Tao, Mou, Zhao, Yan: RUBER: An Unsupervised Method for Automatic Evaluation of Open-Domain"
+        " Dialog Systems. AAAI 2018"
+    )
+
+    model: str = option("ruber-glove", "the trained scorer; its word vectors serve both halves")
+    blend: Blend = option("min", "what is made of the two halves, or one of them")
+    pooling: Pooling = option("max-min", "how word vectors become one for the referenced half")
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        response = sample.response or ""
+        if self.mode == "paper" and not response.strip():
+            return ()
+        turns = tuple(turn.text for turn in sample.context[-1:])
+        near = self._referenced().ask(sample) if sample.references else ()
+        return [Judge(self.model, turns, response), *near]
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        if not answers:
+            return Score.missing("empty response")
+        fit, *vectors = answers
+        near = self._referenced().score(sample, vectors) if vectors else None
+        return self.blended(float(fit[0]), near)
+
+    def _referenced(self) -> ReferencedHalf:
+        return ReferencedHalf(self.model, self.mode, pooling=self.pooling)

@@ -1,0 +1,136 @@
+"""RUBER's scorer answers `Judge`: is the response one that people would give to the last turn?
+
+It asks a table of word vectors for the words of both, as many as it was trained with: the end of a
+query, the beginning of a response. A text without words is read as one unknown word. `WordVectors`
+are passed on to the same table, so that the referenced half of RUBER needs no other name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dialeval.errors import UsageError
+from dialeval.models.loading import batches_by_length, choose_device
+from dialeval.models.ruber_network import HIDDEN, UNITS, RuberNetwork
+from dialeval.models.scorer_directory import field, load_network, read_scorer
+from dialeval.models.treebank import treebank_words
+from dialeval.question import Answer, Judge, Question, WordVectors
+
+WORDS_PER_BATCH = 8192
+"""Pairs times words of the longest."""
+
+NO_WORDS = ("",)
+"""What is looked up for a text without words: a word that no table has."""
+
+
+@dataclass(frozen=True)
+class RuberConfig:
+    """`vectors` names a table with `dimensions` columns; so many `words` of a text are read."""
+
+    vectors: str
+    dimensions: int
+    units: int = UNITS
+    hidden: int = HIDDEN
+    words: int = 40
+
+    @classmethod
+    def read(cls, directory: Path) -> RuberConfig:
+        record = read_scorer(directory)
+        sizes = ("dimensions", "units", "hidden", "words")
+        return cls(record["vectors"], *(field(directory, record, name, int) for name in sizes))
+
+    def to_record(self) -> dict[str, Any]:
+        return {"kind": "ruber", "metric": "ruber", **asdict(self)}
+
+    def network(self) -> RuberNetwork:
+        return RuberNetwork(self.dimensions, self.units, self.hidden)
+
+
+def query_words(text: str, most: int) -> tuple[str, ...]:
+    return tuple(treebank_words(text.lower())[-most:]) or NO_WORDS
+
+
+def response_words(text: str, most: int) -> tuple[str, ...]:
+    return tuple(treebank_words(text.lower())[:most]) or NO_WORDS
+
+
+def load(directory: Path, *, device: str = "auto") -> RuberScorer:
+    """The scorer in a directory that `dialeval train ruber` made."""
+    config = RuberConfig.read(directory)
+    network = config.network()
+    load_network(network, directory)
+    return RuberScorer(network.to(choose_device(device)), config)
+
+
+class RuberScorer:
+    """A network, and the name of the table whose vectors it reads."""
+
+    def __init__(self, network: RuberNetwork, config: RuberConfig) -> None:
+        self._network = network.eval()
+        self._config = config
+
+    def asks(self, questions: Sequence[Question]) -> list[list[Question]]:
+        """The words of the query and of the response, or what is to be passed on."""
+        return [self._asks(question) for question in questions]
+
+    def _asks(self, question: Question) -> list[Question]:
+        vectors, most = self._config.vectors, self._config.words
+        match question:
+            case Judge():
+                query = question.turns[-1] if question.turns else ""
+                return [
+                    WordVectors(vectors, query_words(query, most)),
+                    WordVectors(vectors, response_words(question.response, most)),
+                ]
+            case WordVectors():
+                return [WordVectors(vectors, question.words)]
+        raise UsageError(
+            f"model {question.model!r} is a scorer on word vectors and cannot answer"
+            f" {type(question).__name__} questions"
+        )
+
+    def answer(
+        self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
+    ) -> Iterator[tuple[int, Answer]]:
+        judged = []
+        for position, question in enumerate(questions):
+            if isinstance(question, WordVectors):
+                yield position, answers[position][0]
+            else:
+                judged.append(position)
+        pairs = [[to_tensor(rows) for rows in answers[position]] for position in judged]
+        lengths = [len(query) + len(response) for query, response in pairs]
+        for batch in batches_by_length(lengths, WORDS_PER_BATCH):
+            scores = self._scores([pairs[number] for number in batch])
+            for number, score in zip(batch, scores, strict=True):
+                yield judged[number], score[None]
+
+    def _scores(self, pairs: Sequence[Sequence[torch.Tensor]]) -> Any:
+        device = self._network.bilinear.device
+        queries, responses = ([pair[side] for pair in pairs] for side in (0, 1))
+        with torch.inference_mode():
+            logits = self._network(
+                self._network.encode_queries(*padded(queries, device)),
+                self._network.encode_responses(*padded(responses, device)),
+            )
+        return logits.double().sigmoid().cpu().numpy()
+
+
+def to_tensor(rows: Answer) -> torch.Tensor:
+    assert not isinstance(rows, str)
+    return torch.from_numpy(np.array(rows, dtype=np.float32))
+
+
+def padded(
+    texts: Sequence[torch.Tensor], device: torch.device | str = "cpu"
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(texts, words, dimensions), and how many words of each text are words."""
+    lengths = torch.tensor([len(rows) for rows in texts])
+    words = torch.nn.utils.rnn.pad_sequence(list(texts), batch_first=True)
+    return words.to(device), lengths

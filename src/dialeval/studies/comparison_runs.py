@@ -1,0 +1,141 @@
+"""What the comparison is run on: rated sets, metrics by model, and runs that are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dialeval
+from dialeval.datasets import DATASETS, find_dataset
+from dialeval.errors import UsageError
+from dialeval.metric import Metric
+from dialeval.places import cache_directory
+from dialeval.question import Model, ModelSource
+from dialeval.sample import Sample
+
+REPEATED = {
+    "dstc10/fed-turn": "fed",
+    "dstc10/fed-dial": "fed",
+    "dstc10/topical-usr": "usr-topical",
+    "dstc10/dailydialog-grade": "grade-dailydialog",
+}
+"""Sets that hold the items of another: they count where the other is not here."""
+
+
+@dataclass(frozen=True)
+class RatedSet:
+    """Samples that people rated, under the name that tables show."""
+
+    name: str
+    samples: tuple[Sample, ...]
+
+    def digest(self) -> str:
+        sha = hashlib.sha256()
+        for sample in self.samples:
+            sha.update(sample.digest())
+        return sha.hexdigest()
+
+
+def load_rated_sets(wanted: Sequence[str]) -> list[RatedSet]:
+    """Those of these names, or rated files of the user; without a name, all that are here."""
+    names = list(wanted) or list(rated_sets_here())
+    if not names:
+        raise UsageError(
+            "no rated set is here. Get one: dialeval data get usr-topical, or DIALEVAL_DATA=DIR"
+            " where they lie already"
+        )
+    found = [RatedSet(name, tuple(dialeval.load(name))) for name in names]
+    for rated in found:
+        if not any(sample.ratings for sample in rated.samples):
+            raise UsageError(f"{rated.name}: no sample has ratings")
+    return found
+
+
+def rated_sets_here() -> Iterator[str]:
+    for dataset in DATASETS.values():
+        if dataset.kind == "rated" and find_dataset(dataset.name) is not None:
+            for part in dataset.parts:
+                full = f"{dataset.name}/{part.name}"
+                repeated = full in REPEATED and find_dataset(REPEATED[full]) is not None
+                if part.qualities and not repeated and find_dataset(full) is not None:
+                    yield dataset.name if len(dataset.parts) == 1 else full
+
+
+def groups_by_model(metrics: Sequence[Metric]) -> list[list[Metric]]:
+    """Metrics that ask the same models share a run, and their questions one pass over the texts."""
+    groups: dict[tuple[str, ...], list[Metric]] = {}
+    for metric in metrics:
+        groups.setdefault(tuple(sorted(metric.models().values())), []).append(metric)
+    return list(groups.values())
+
+
+def run_place(rated: RatedSet, metrics: Sequence[Metric], source: ModelSource) -> Path:
+    """Where the run of these metrics on this set is kept: under all that can move its numbers."""
+    models = sorted({model for metric in metrics for model in metric.models().values()})
+    fingerprints = {model: source.fingerprint(model) for model in models}
+    signatures = [str(metric.signature(fingerprints)) for metric in metrics]
+    text = json.dumps([rated.digest(), signatures, sorted(fingerprints.items())])
+    key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return cache_directory() / "studies" / "comparison" / key
+
+
+def unusable(metrics: Sequence[Metric]) -> dict[str, str]:
+    """Label -> why the metric cannot be asked here, and what to do."""
+    from dialeval.models.locate import locate
+    from dialeval.models.source import fingerprint
+
+    found = {}
+    for metric in metrics:
+        for model in metric.models().values():
+            try:
+                fingerprint(locate(model))
+            except UsageError as error:
+                found[metric.label] = f"{metric.label} is left out: {error}"
+    return found
+
+
+def what_was_learned(models: Sequence[str]) -> list[str]:
+    """What the cards of the models say that they learned from, if they have one."""
+    from dialeval.models.locate import locate
+    from dialeval.models.weights import read_json
+
+    lines = []
+    for name in models:
+        try:
+            card = read_json(locate(name).directory / "card.json")
+        except UsageError:  # the models of a source that is not the built-in one
+            continue
+        data = card.get("data", {})
+        corpus = data.get("corpus") or data.get("name") or data.get("sets")
+        if corpus:
+            lines.append(f"{name} learned from {corpus}: dialeval models {name}")
+    return lines
+
+
+class LoadedOnce:
+    """A model source whose models stay loaded from one run to the next."""
+
+    def __init__(self, source: ModelSource | None) -> None:
+        self._source = source
+        self._loaded: dict[str, Model] = {}
+        self._fingerprints: dict[str, str] = {}
+
+    def fingerprint(self, name: str) -> str:
+        if name not in self._fingerprints:
+            self._fingerprints[name] = self._get().fingerprint(name)
+        return self._fingerprints[name]
+
+    def load(self, name: str) -> Model:
+        if name not in self._loaded:
+            self._loaded[name] = self._get().load(name)
+        return self._loaded[name]
+
+    def _get(self) -> ModelSource:
+        if self._source is None:
+            from dialeval.models.source import Models
+
+            self._source = Models()
+        return self._source

@@ -1,0 +1,151 @@
+"""`train ruber` with a table of made-up word vectors: learning, a kill, a card, the verb."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra 'models'")
+
+import torch
+from models.tiny_scorers import save_word_vectors
+
+from dialeval.engine.answers import Answerer
+from dialeval.errors import UsageError
+from dialeval.models.source import Models
+from dialeval.models.word_vectors import WordVectorTable
+from dialeval.question import Judge
+from dialeval.training.loop import Settings
+from dialeval.training.pair_corpus import Pair
+from dialeval.training.ruber import RuberOptions, RuberRecipe, Scored, WordNumbers, measures
+from dialeval.training.train_ruber import train_ruber
+
+TOPICS = ("cat", "dog", "food", "likes")
+SETTINGS = Settings(epochs=14, learning_rate=0.03, checkpoint_seconds=1)
+
+
+@pytest.fixture(autouse=True)
+def _no_rated_sets(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "none"))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Whoever hears of a thing answers about the same thing."""
+    path = tmp_path / "chats.jsonl"
+    records = [
+        {
+            "id": str(number),
+            "context": [{"text": f"hello the {TOPICS[number % 4]} {number}"}],
+            "response": f"there {TOPICS[number % 4]} ?",
+        }
+        for number in range(80)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    return str(save_word_vectors(tmp_path / "vectors"))
+
+
+def learn(corpus, out, vectors, options=None, report=lambda state, steps: None):
+    return train_ruber(
+        [corpus],
+        out,
+        vectors=vectors,
+        settings=SETTINGS,
+        options=options or RuberOptions(batch=16),
+        units=8,
+        words=10,
+        command="train ruber",
+        report=report,
+    )
+
+
+@pytest.mark.parametrize("loss", ["margin", "cross-entropy"])
+def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, vectors, loss):
+    out = tmp_path / "mine"
+    card = learn(corpus, out, vectors, RuberOptions(loss, batch=16))
+    assert card.curve[-1]["train_loss"] < 0.8 * card.curve[1]["train_loss"]
+    questions = [
+        Judge(str(out), (f"hello the {said} 7",), f"there {answered} ?")
+        for said in TOPICS
+        for answered in TOPICS
+    ]
+    found = Answerer(Models("cpu"), None).answer(questions)
+    scores = np.array([found[question][0] for question in questions]).reshape(4, 4)
+    on_topic = np.eye(4, dtype=bool)
+    assert scores[on_topic].mean() > scores[~on_topic].mean() + 0.3
+
+
+def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, vectors):
+    def die(state, steps):
+        if state.step == 33:
+            raise KeyboardInterrupt
+
+    learn(corpus, tmp_path / "whole", vectors)
+    with pytest.raises(KeyboardInterrupt):
+        learn(corpus, tmp_path / "killed", vectors, report=die)
+    learn(corpus, tmp_path / "killed", vectors)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    name = "scorer.safetensors"
+    assert (whole / name).read_bytes() == (killed / name).read_bytes()
+    assert not (killed / "checkpoint.safetensors").exists()
+
+
+def test_the_card_says_what_it_learned_from(tmp_path, corpus, vectors):
+    learn(corpus, tmp_path / "mine", vectors)
+    card = json.loads((tmp_path / "mine" / "card.json").read_text())
+    assert card["data"]["pairs to learn from"] == 72
+    assert card["base"] == vectors
+    assert set(card["scores"]) == {
+        f"{split}_{what}" for split in ("validation", "test") for what in ("accuracy", "ranking")
+    }
+
+
+def test_a_wrong_response_is_never_the_right_one():
+    """Two of three pairs share a response: only pairs whose wrong response differs are learned
+    from, and their loss is that of the logits, worked out with the logistic function."""
+    table = WordVectorTable({"a": 0, "b": 1}, np.eye(2, dtype=np.float32))
+    words = WordNumbers(["a", "b"], table, 5)
+    from dialeval.models.ruber_network import RuberNetwork
+
+    pairs = [Pair((0,), 1), Pair((1,), 1), Pair((1,), 0)]
+    recipe = RuberRecipe(RuberNetwork(2, 3, 3), words, pairs, pairs, RuberOptions(), 0)
+    scored = recipe.score(pairs)
+    assert int(scored.different.sum()) == 2
+    kept = scored.different
+    expected = torch.cat(
+        [-scored.right[kept].sigmoid().log(), -(1 - scored.wrong[kept].sigmoid()).log()]
+    ).mean()
+    assert recipe.validate().loss == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_accuracy_and_ranking_are_counted_by_hand():
+    scored = Scored(
+        right=torch.tensor([2.0, -1.0, 0.5, 9.0]),
+        wrong=torch.tensor([-1.0, -2.0, 1.0, -9.0]),
+        different=torch.tensor([True, True, True, False]),
+    )
+    assert measures(scored, "test") == pytest.approx(
+        {"test_accuracy": 4 / 6, "test_ranking": 2 / 3}
+    )
+
+
+def test_only_word_vectors_can_be_read(tmp_path, corpus):
+    from models import tiny_encoders
+
+    encoder = str(tiny_encoders.save_bert(tmp_path / "encoder"))
+    with pytest.raises(UsageError, match="is a encoder: `train ruber` takes word vectors"):
+        learn(corpus, tmp_path / "mine", encoder)
+
+
+def test_a_finished_scorer_is_not_overwritten(tmp_path, corpus, vectors):
+    (tmp_path / "done").mkdir()
+    (tmp_path / "done" / "card.json").write_text("{}")
+    with pytest.raises(UsageError, match="already holds a trained model"):
+        learn(corpus, tmp_path / "done", vectors)
