@@ -1,0 +1,52 @@
+"""`dialeval train bert-ruber`: the scorer of PONE with random negatives, and nothing else."""
+
+from __future__ import annotations
+
+from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.train.pone import (
+    Context,
+    Data,
+    Encoder,
+    Epochs,
+    FirstSeed,
+    Licence,
+    MatrixStart,
+    Out,
+    Pairs,
+    Patience,
+    Seeds,
+    run_training,
+    show_result,
+)
+
+
+def bert_ruber(
+    data: Data,
+    out: Out,
+    model: Encoder = "minilm-l6",
+    context: Context = "last",
+    pairs: Pairs = 45_000,
+    matrix: MatrixStart = "identity",
+    epochs: Epochs = 100,
+    patience: Patience = 10,
+    seed: FirstSeed = 0,
+    seeds: Seeds = 1,
+    licence: Licence = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Teach BERT-RUBER which responses fit a query, against random ones.
+
+    The vectors of a corpus are computed once and kept in the cache. The result is named in a
+    metric: -m bert-ruber:model=DIR. A training that was interrupted goes on where it stopped if the
+    same command is given again.
+    """
+    from dialeval.training.fit_pair_scorer import PairScorerOptions
+
+    options = PairScorerOptions(
+        encoder=model, context=context, pairs=pairs or None, matrix=matrix
+    ).as_bert_ruber()
+    card = run_training(
+        data, out, options, epochs, patience, seed, seeds, None, licence, quiet or as_json
+    )
+    show_result(card, out, "bert-ruber", as_json, quiet)

@@ -1,0 +1,197 @@
+"""`dialeval train pone`: a scorer learns which responses fit, from a corpus of dialogues."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from dialeval.cli.arguments import Json, Quiet
+
+if TYPE_CHECKING:
+    from dialeval.training.card import Card
+    from dialeval.training.fit_pair_scorer import PairScorerOptions
+
+Data = Annotated[
+    list[Path],
+    typer.Option(
+        help="A corpus by name (dailydialog), a folder or a file of dialogues. Repeat for several.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
+]
+Encoder = Annotated[str, typer.Option("--model", help="The frozen encoder that reads the texts.")]
+Context = Annotated[
+    Literal["last", "sum", "weighted"],
+    typer.Option(
+        help="What the query is. last: the turn before the response. sum: the vectors of all turns"
+        " before it, added up. weighted: their mean, each counting half as much as the one after.",
+    ),
+]
+Pairs = Annotated[
+    int, typer.Option(min=0, help="Learn from at most this many pairs, drawn by lot; 0: from all.")
+]
+MatrixStart = Annotated[
+    Literal["identity", "uniform"],
+    typer.Option(
+        help="The matrix of the scorer before training. uniform: random numbers between 0 and 1, as"
+        " in the released code."
+    ),
+]
+Epochs = Annotated[int, typer.Option(min=1, help="Most passes over the pairs.")]
+Patience = Annotated[
+    int,
+    typer.Option(min=0, help="Stop after so many epochs without higher accuracy; 0: never."),
+]
+FirstSeed = Annotated[int, typer.Option(help="The same seed gives the same scorer.")]
+Seeds = Annotated[
+    int,
+    typer.Option(min=1, help="Train with this many seeds and keep the best on held-out pairs."),
+]
+Licence = Annotated[
+    str | None,
+    typer.Option(
+        help="Licence of the data, for the card; that of a data set by name is known.",
+        show_default=False,
+    ),
+]
+Beside = Annotated[
+    Path | None,
+    typer.Option(
+        help="Another trained scorer, such as BERT-RUBER, to draw in boundary.svg for comparison.",
+        show_default=False,
+    ),
+]
+
+
+def pone(
+    data: Data,
+    out: Out,
+    model: Encoder = "minilm-l6",
+    context: Context = "last",
+    pairs: Pairs = 45_000,
+    sampler: Annotated[
+        Literal["weighted", "random", "middle", "bm25"],
+        typer.Option(
+            help="Where wrong responses come from. weighted: near the true one (PONE). middle: the"
+            " middle of ten by similarity (MME-CRS). bm25: words in common with the true one."
+        ),
+    ] = "weighted",
+    candidates: Annotated[
+        int, typer.Option("--candidates", min=1, help="weighted: h, how many are drawn.")
+    ] = 200,
+    temperature: Annotated[
+        float,
+        typer.Option("--temperature", min=0.001, help="weighted: t of softmax(cosine / t)."),
+    ] = 0.05,
+    random_every: Annotated[
+        int, typer.Option(min=0, help="Every so many epochs wrong responses are random; 0: never.")
+    ] = 0,
+    positives: Annotated[
+        str,
+        typer.Option(
+            help="More right responses: eda (changed words), ctg (beams of a generator, slow; also"
+            " ctg:model=DIR) or none."
+        ),
+    ] = "eda",
+    variants: Annotated[
+        int, typer.Option("--variants", min=1, help="k, how many per response.")
+    ] = 5,
+    filter: Annotated[
+        Literal["paper", "released", "none"],
+        typer.Option(
+            help="Labels of these. paper: the scorer labels them until no label changes. released:"
+            " a fixed number of rounds, with dropout active. none: all are right."
+        ),
+    ] = "paper",
+    threshold: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=0.5, help="Labels nearer to 0 or 1 than this are kept; 0.5: all."
+        ),
+    ] = 0.05,
+    rounds: Annotated[int, typer.Option(min=1, help="Most rounds of the label filter.")] = 5,
+    matrix: MatrixStart = "identity",
+    epochs: Epochs = 100,
+    patience: Patience = 10,
+    seed: FirstSeed = 0,
+    seeds: Seeds = 1,
+    beside: Beside = None,
+    licence: Licence = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Teach PONE which responses fit a query: valuable negatives, augmented positives, filtered
+    labels.
+
+    The vectors of a corpus are computed once and kept in the cache. The result is named in a
+    metric: -m pone:model=DIR. A training that was interrupted goes on where it stopped if the same
+    command is given again.
+    """
+    from dialeval.training.fit_pair_scorer import PairScorerOptions
+    from dialeval.training.label_filter import FilterOptions
+    from dialeval.training.negative_sampling import SamplerOptions
+
+    options = PairScorerOptions(
+        metric="pone",
+        encoder=model,
+        context=context,
+        pairs=pairs or None,
+        sampler=SamplerOptions(sampler, candidates, temperature),
+        random_every=random_every,
+        positives=positives,
+        variants=variants,
+        filter=FilterOptions(filter, threshold, rounds=rounds),
+        matrix=matrix,
+    )
+    card = run_training(
+        data, out, options, epochs, patience, seed, seeds, beside, licence, quiet or as_json
+    )
+    show_result(card, out, "pone", as_json, quiet)
+
+
+def run_training(
+    data: list[Path],
+    out: Path,
+    options: PairScorerOptions,
+    epochs: int,
+    patience: int,
+    seed: int,
+    seeds: int,
+    beside: Path | None,
+    licence: str | None,
+    quiet: bool,
+) -> Card:
+    from dialeval.terminal import counting_bar, say, training_bar
+    from dialeval.training.train_pair_scorer import scorer_settings, train_pair_scorer
+
+    return train_pair_scorer(
+        data,
+        out,
+        options=options,
+        settings=scorer_settings(epochs, patience, seed),
+        seeds=seeds,
+        beside=beside,
+        licence=licence,
+        command="dialeval " + shlex.join(sys.argv[1:]),
+        say=(lambda line: None) if quiet else (lambda line: say(line, stderr=True)),
+        vectors_bar=lambda: counting_bar("vectors", quiet=quiet),
+        training_bar=lambda: training_bar(quiet=quiet),
+    )
+
+
+def show_result(card: Card, out: Path, metric: str, as_json: bool, quiet: bool) -> None:
+    from dialeval.terminal import say
+
+    if as_json:
+        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
+    elif not quiet:
+        for name, value in card.scores.items():
+            say(f"{name}: {value:.4f}")
+        say(f"Use it: dialeval score FILE -m {metric}:model={out}")

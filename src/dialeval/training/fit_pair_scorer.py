@@ -1,0 +1,249 @@
+"""From a corpus to a trained scorer: the data as vectors, the stages of the training.
+
+    stage 0      pairs, variants as if all were right, negatives by the sampler
+    stage 1 ...  rounds of the label filter: label the variants, train on, label again
+
+A stage is one training of the shared loop with a checkpoint of its own, which stays until all are
+done. A training that was killed runs through its finished stages again, each of which ends at once
+with the weights that it had, and goes on inside the unfinished one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from dialeval.errors import UsageError
+from dialeval.models.pair_scorer_network import HIDDEN, ContextRule, PairScorerNetwork
+from dialeval.question import ModelSource
+from dialeval.training.embeddings import Pooling, embed
+from dialeval.training.label_filter import FilterOptions, Labels, filter_labels
+from dialeval.training.loop import Report, Settings, train
+from dialeval.training.negative_sampling import NegativeSampler, Numbers, SamplerOptions
+from dialeval.training.pair_corpus import PairCorpus, load_pairs
+from dialeval.training.pair_scorer import (
+    Matrix,
+    PairScorerRecipe,
+    PairVectors,
+    make_network,
+    pair_vectors,
+    score_variants,
+)
+from dialeval.training.positives import make_positives
+
+PairMetric = Literal["pone", "bert-ruber"]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class PairScorerOptions:
+    """What is learned and from what; the defaults are PONE's.
+
+    pairs         pairs to learn from, drawn by lot; None: all of the corpus
+    positives     `eda`, `ctg`, `ctg:model=DIR` or `none`, `variants` of each response
+    random_every  every so many epochs negatives are random (an option of the released code)
+    """
+
+    metric: PairMetric = "pone"
+    encoder: str = "minilm-l6"
+    pooling: Pooling = "mean"
+    context: ContextRule = "last"
+    truncate_words: int = 100
+    pairs: int | None = 45_000
+    sampler: SamplerOptions = field(default_factory=SamplerOptions)
+    random_every: int = 0
+    positives: str = "eda"
+    variants: int = 5
+    filter: FilterOptions = field(default_factory=FilterOptions)
+    hidden: tuple[int, ...] = HIDDEN
+    matrix: Matrix = "identity"
+    dropout: float = 0.5
+    batch: int = 256
+
+    def as_bert_ruber(self) -> PairScorerOptions:
+        """Random negatives, nothing augmented, nothing filtered."""
+        return replace(
+            self,
+            metric="bert-ruber",
+            sampler=replace(self.sampler, name="random"),
+            positives="none",
+            filter=replace(self.filter, mode="none"),
+        )
+
+
+@dataclass(frozen=True)
+class PairData:
+    """A corpus as vectors; `answers` are the texts of the responses to learn from."""
+
+    corpus: PairCorpus
+    train: PairVectors
+    validation: PairVectors
+    test: PairVectors
+    answers: tuple[str, ...]
+
+    @property
+    def dimensions(self) -> int:
+        return self.train.queries.shape[1]
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of the label filter: variants kept, those of them called wrong, labels changed."""
+
+    kept: int
+    wrong: int
+    changed: int
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained network, the curves of all stages end to end, and the rounds."""
+
+    network: PairScorerNetwork
+    curve: list[dict[str, float]]
+    rounds: tuple[Round, ...]
+
+
+def prepare(
+    data: Sequence[Path],
+    options: PairScorerOptions,
+    *,
+    rated: Sequence[str] = (),
+    source: ModelSource | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    progress: Progress = lambda done, total: None,
+) -> PairData:
+    """Pairs, variants and all vectors; `rated` are data sets that are not to be learned from."""
+    words = options.truncate_words
+    corpus = load_pairs(data, options.context, words=words, most=options.pairs, rated=rated)
+    if not corpus.train:
+        raise UsageError(
+            f"{corpus.name}: no pairs to learn from"
+            + (", since its dialogues are those of rated sets" if corpus.left_out else "")
+        )
+    say(f"{corpus.name}: {len(corpus.train):,} pairs to learn from")
+    positives = make_positives(
+        options.positives,
+        corpus.train,
+        corpus.texts,
+        variants=options.variants,
+        words=words,
+        progress=progress,
+    )
+
+    def vectors_of(texts: Sequence[str]) -> Any:
+        return embed(
+            texts, options.encoder, pooling=options.pooling, source=source, progress=progress
+        )
+
+    say(f"vectors of {len(corpus.texts):,} utterances")
+    vectors = vectors_of(corpus.texts)
+    variants = None
+    if positives.texts:
+        say(f"vectors of {len(positives.texts):,} variants of responses")
+        variants = vectors_of(positives.texts)
+    rule = options.context
+    return PairData(
+        corpus,
+        pair_vectors(corpus.train, vectors, rule, variants, positives.of_pair),
+        pair_vectors(corpus.validation, vectors, rule),
+        pair_vectors(corpus.test, vectors, rule),
+        tuple(corpus.texts[pair.response] for pair in corpus.train),
+    )
+
+
+def fit(
+    data: PairData,
+    options: PairScorerOptions,
+    settings: Settings,
+    stages: Path,
+    identity: Mapping[str, Any],
+    *,
+    say: Callable[[str], None] = lambda line: None,
+    report: Report = lambda state, steps: None,
+) -> Fitted:
+    """Trains one scorer; `stages` holds the checkpoints, `identity` says what must be equal for
+    them to be continued."""
+    seed = settings.seed
+    network = make_network(data.dimensions, options.hidden, options.dropout, seed, options.matrix)
+    sampler = NegativeSampler(
+        options.sampler, data.answers, lambda rows: data.train.responses[rows].numpy()
+    )
+    wrong = random_negatives(data.corpus, "validation")
+    released = options.filter.mode == "released"
+
+    def stage(number: int, settings: Settings, labels: Labels | None) -> list[dict[str, float]]:
+        recipe = PairScorerRecipe(
+            network,
+            data.train,
+            sampler,
+            data.validation,
+            wrong,
+            seed=seed + 1000 * number,
+            batch=options.batch,
+            # The released code learns its first labels from random negatives.
+            sampler_name="random" if released and labels is None else None,
+            random_every=options.random_every,
+            labels=labels,
+        )
+        facts = {**identity, "options": asdict(options), "stage": number}
+        return train(recipe, settings, stages / str(number), facts, report).curve
+
+    curve = stage(0, settings, None)
+    rounds: list[Round] = []
+    if options.filter.mode == "none" or not len(data.train.variants):
+        return Fitted(network, curve, ())
+    size = sum(map(len, data.train.of_pair))
+    before = Labels(np.arange(size), np.ones(size, dtype=np.int64))
+    for number in range(1, options.filter.rounds + 1):
+        labels = _pseudo_labels(network, data.train, options.filter, seed + number)
+        changed = labels.changes(before, size)
+        rounds.append(Round(len(labels.kept), int((labels.labels == 0).sum()), changed))
+        say(
+            f"label filter, round {number}: {len(labels.kept):,} of {size:,} variants kept,"
+            f" {changed:,} labels changed"
+        )
+        if not changed and not released:
+            break
+        before = labels
+        later = replace(
+            settings,
+            epochs=options.filter.epochs,
+            learning_rate=options.filter.learning_rate,
+            weight_decay=0.0,
+            patience=0,
+        )
+        curve = _append(curve, stage(number, later, labels))
+    return Fitted(network, curve, tuple(rounds))
+
+
+def random_negatives(corpus: PairCorpus, split: Literal["validation", "test"]) -> Numbers:
+    """Wrong responses for held-out pairs, the same for every training: rows of the same split."""
+    texts = [corpus.texts[pair.response] for pair in getattr(corpus, split)]
+    sampler = NegativeSampler(SamplerOptions("random"), texts, lambda rows: np.empty((0, 0)))
+    return sampler.sample(np.random.default_rng(0))
+
+
+def _pseudo_labels(
+    network: PairScorerNetwork, pairs: PairVectors, options: FilterOptions, seed: int
+) -> Labels:
+    network.train(options.mode == "released")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        scores = score_variants(network, pairs)
+    return filter_labels(scores, options.threshold, options.doubtful)
+
+
+def _append(curve: list[dict[str, float]], more: list[dict[str, float]]) -> list[dict[str, float]]:
+    """A later stage begins where the curve ends; its first entry is that end itself."""
+    step, epoch = curve[-1]["step"], curve[-1]["epoch"]
+    moved = [
+        {**entry, "step": entry["step"] + step, "epoch": entry["epoch"] + epoch + 1}
+        for entry in more[1:]
+    ]
+    return [*curve, *moved]

@@ -1,0 +1,172 @@
+"""Which wrong response stands beside a right one: four samplers.
+
+    random    any response of the corpus (RUBER, BERT-RUBER)
+    weighted  PONE, section 3.3.1: of h responses drawn uniformly, with replacement, one by lot,
+              p(n) = softmax(cos(r, n) / t) with the true response r. At t = 0.05 it is mostly the
+              most similar one; at h = 1 it is `random`. (The paper says "select the closest", its
+              code draws.)
+    middle    MME-CRS: of ten responses, that of rank 5 by similarity, counted from 0
+    bm25      released code of PONE: one of the 100 best matches by BM25 among 5 000 responses
+
+What reads like the true response, letter by letter, is never its negative.
+
+Similarities are computed for blocks of responses with the candidates that the block shares, so that
+neither all pairs of responses nor h vectors per response are ever held. For each single response
+its candidates are a uniform draw; only neighbours in a block, which is in random order, have the
+same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.errors import UsageError
+from dialeval.training.bm25 import BM25
+
+SamplerName = Literal["weighted", "random", "middle", "bm25"]
+SAMPLERS: tuple[SamplerName, ...] = get_args(SamplerName)
+
+Numbers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+BLOCK = 64
+"""Responses that share candidates."""
+
+MIDDLE_OF, MIDDLE_RANK = 10, 5
+BM25_DOCUMENTS, BM25_BEST = 5000, 100
+
+
+@dataclass(frozen=True)
+class SamplerOptions:
+    """`candidates` is h and `temperature` t, of the weighted sampler."""
+
+    name: SamplerName = "weighted"
+    candidates: int = 200
+    temperature: float = 0.05
+
+
+def selection_probabilities(
+    cosines: npt.NDArray[np.floating], temperature: float
+) -> npt.NDArray[np.float64]:
+    """softmax(cosine / t) over the last axis (equation 3); a candidate at -inf has none."""
+    scaled = np.asarray(cosines, dtype=np.float64) / temperature
+    weights = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
+    shares: npt.NDArray[np.float64] = weights / weights.sum(axis=-1, keepdims=True)
+    return shares
+
+
+class NegativeSampler:
+    """Draws one negative for each response of a corpus.
+
+    texts    the responses of the training pairs, one per pair
+    vectors  gives the vectors of some of them: numbers -> rows
+    """
+
+    def __init__(
+        self,
+        options: SamplerOptions,
+        texts: Sequence[str],
+        vectors: Callable[[Numbers], npt.NDArray[np.floating]],
+    ) -> None:
+        self._options = options
+        self._texts = texts
+        self._vectors = vectors
+        known: dict[str, int] = {}
+        self._same = np.array([known.setdefault(_letters(t), len(known)) for t in texts], np.int64)
+        if len(known) < 2:
+            raise UsageError("negatives cannot be drawn: all responses are the same")
+
+    def sample(self, generator: np.random.Generator, name: SamplerName | None = None) -> Numbers:
+        """For each pair the number of the pair whose response is its negative."""
+        name = name or self._options.name
+        size = len(self._texts)
+        if name == "random":
+            return self._random(np.arange(size), generator)
+        if name == "bm25":
+            return self._by_words(generator)
+        found = np.empty(size, dtype=np.int64)
+        order = generator.permutation(size)
+        for start in range(0, size, BLOCK):
+            block = order[start : start + BLOCK]
+            found[block] = self._by_similarity(block, name, generator)
+        return found
+
+    def _random(self, rows: Numbers, generator: np.random.Generator) -> Numbers:
+        """Uniform over what reads differently: what does not is drawn again."""
+        found = generator.integers(len(self._texts), size=len(rows))
+        while (again := np.flatnonzero(self._same[found] == self._same[rows])).size:
+            found[again] = generator.integers(len(self._texts), size=again.size)
+        return found
+
+    def _by_similarity(
+        self, block: Numbers, name: SamplerName, generator: np.random.Generator
+    ) -> Numbers:
+        count = MIDDLE_OF if name == "middle" else self._options.candidates
+        candidates = generator.integers(len(self._texts), size=count)
+        cosines = self._unit_vectors[block] @ self._unit_vectors[candidates].T
+        forbidden = self._same[block][:, None] == self._same[candidates][None, :]
+        chosen = (
+            _middle(cosines, forbidden)
+            if name == "middle"
+            else _drawn(cosines, forbidden, self._options.temperature, generator)
+        )
+        # Where every candidate was a duplicate, which needs a tiny corpus, chance decides.
+        found = candidates[chosen]
+        alone = np.flatnonzero(forbidden.all(axis=1))
+        found[alone] = self._random(block[alone], generator)
+        return found
+
+    def _by_words(self, generator: np.random.Generator) -> Numbers:
+        size = len(self._texts)
+        documents = generator.permutation(size)[: min(BM25_DOCUMENTS, size)]
+        index = BM25([self._texts[i] for i in documents.tolist()])
+        found = self._random(np.arange(size), generator)
+        for row, text in enumerate(self._texts):
+            scores = index.scores(text)
+            scores[self._same[documents] == self._same[row]] = 0.0
+            best = np.argpartition(-scores, min(BM25_BEST, len(scores) - 1))[:BM25_BEST]
+            best = best[scores[best] > 0.0]
+            if best.size:  # without a word in common there is no best: the random one stays
+                found[row] = documents[best[generator.integers(best.size)]]
+        return found
+
+    @cached_property
+    def _unit_vectors(self) -> Floats:
+        rows = self._vectors(np.arange(len(self._texts))).astype(np.float32)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        unit: Floats = rows / np.maximum(norms, 1e-12)
+        return unit
+
+
+def _drawn(
+    cosines: Floats,
+    forbidden: npt.NDArray[np.bool_],
+    temperature: float,
+    generator: np.random.Generator,
+) -> Numbers:
+    """By lot, softmax(cosine / t). A row without any candidate gets an arbitrary one."""
+    allowed = np.where(forbidden & ~forbidden.all(axis=1, keepdims=True), -np.inf, cosines)
+    edges = selection_probabilities(allowed, temperature).cumsum(axis=1)
+    lots = generator.random((len(cosines), 1)) * edges[:, -1:]
+    places: Numbers = np.minimum((edges <= lots).sum(axis=1), cosines.shape[1] - 1)
+    return places
+
+
+def _middle(cosines: Floats, forbidden: npt.NDArray[np.bool_]) -> Numbers:
+    """The middle one of those that are allowed, from the most to the least similar."""
+    order = np.argsort(np.where(forbidden, np.inf, -cosines), axis=1, kind="stable")
+    allowed = cosines.shape[1] - forbidden.sum(axis=1)
+    rank = np.minimum(MIDDLE_RANK * allowed // MIDDLE_OF, np.maximum(allowed - 1, 0))
+    places: Numbers = order[np.arange(len(order)), rank]
+    return places
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, in lower case; a text without any is itself."""
+    return "".join(filter(str.isalnum, text.casefold())) or text

@@ -1,0 +1,153 @@
+"""Pairs of a query and the response that people gave: what BERT-RUBER and PONE learn from.
+
+Every turn of a dialogue but the first is a response. Its query is the turn before it (single-turn),
+or all turns before it (multi-turn): the rule by which turns become one vector decides which.
+
+Corpora have their splits, or are split by dialogue (`corpora`), and each pair counts once: what is
+held out is taken out of what is learned from, pair by pair. Dialogues that share an exchange with a
+rated set that lies on this machine are not learned from at all, so that agreement with its raters
+can be reported. An utterance is its last 100 words, as the encoder will read it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from dialeval.datasets import DATASETS, find_dataset
+from dialeval.models.pair_scorer_network import ContextRule, last_words
+from dialeval.sample import Sample
+from dialeval.training.corpora import Corpus, Dialogue, load_corpus, without_overlap
+
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Numbers of texts: the turns before, the last turn last, and what was answered."""
+
+    context: tuple[int, ...]
+    response: int
+
+
+@dataclass(frozen=True)
+class PairCorpus:
+    """`texts` holds every utterance of the corpus once, so that its vectors are computed once
+    whatever pairs are made of it; `left_out` counts dialogues that rated sets share."""
+
+    name: str
+    texts: tuple[str, ...]
+    train: tuple[Pair, ...]
+    validation: tuple[Pair, ...]
+    test: tuple[Pair, ...]
+    left_out: int = 0
+
+    def digest(self) -> str:
+        sha = hashlib.sha256()
+        for text in self.texts:
+            sha.update(text.encode("utf-8", "replace") + b"\x1e")
+        for split in (self.train, self.validation, self.test):
+            for pair in split:
+                sha.update(f"{pair.context}>{pair.response};".encode())
+            sha.update(b"\x1d")
+        return sha.hexdigest()
+
+
+def load_pairs(
+    data: Sequence[Path],
+    rule: ContextRule,
+    *,
+    words: int = 100,
+    most: int | None = None,
+    rated: Sequence[str] = (),
+) -> PairCorpus:
+    """Pairs of one or several corpora.
+
+    words   the end of an utterance that is read
+    most    learn from at most so many pairs, drawn by lot, and hold out an 18th of that for each of
+            validation and test, as the authors did (45 000, 2 500, 2 500)
+    rated   data sets whose dialogues are not to be learned from
+    """
+    corpora = [load_corpus(path) for path in data]
+    forbidden = tuple(chain.from_iterable(rated_dialogues(name) for name in rated))
+    kept = [_without(corpus, forbidden) for corpus in corpora]
+    left_out = sum(map(_size, corpora)) - sum(map(_size, kept))
+    numbers: dict[str, int] = {}
+    splits = {
+        split: _pairs(chain.from_iterable(getattr(c, split) for c in kept), rule, words, numbers)
+        for split in SPLITS
+    }
+    splits["validation"] = _without_pairs(splits["validation"], splits["test"])
+    splits["train"] = _without_pairs(splits["train"], splits["validation"] + splits["test"])
+    if most is not None:
+        sizes = {"train": most, "validation": most // 18 or 1, "test": most // 18 or 1}
+        splits = {s: _draw(pairs, sizes[s]) for s, pairs in splits.items()}
+    name = "+".join(corpus.name for corpus in corpora)
+    return PairCorpus(name, tuple(numbers), left_out=left_out, **splits)
+
+
+def rated_sets_here() -> tuple[str, ...]:
+    """The rated data sets on this machine, by name."""
+    return tuple(
+        f"{dataset.name}/{part.name}"
+        for dataset in DATASETS.values()
+        if dataset.kind == "rated" and find_dataset(dataset.name) is not None
+        for part in dataset.parts
+        if part.qualities and find_dataset(f"{dataset.name}/{part.name}") is not None
+    )
+
+
+def rated_dialogues(name: str) -> list[Dialogue]:
+    """The conversations of a rated set: contexts with what was answered, and with references."""
+    from dialeval.readers import load
+
+    return [dialogue for sample in load(name) for dialogue in _conversations(sample)]
+
+
+def _conversations(sample: Sample) -> list[Dialogue]:
+    before = tuple(turn.text for turn in sample.context)
+    answers = [a for a in (sample.response, *sample.references) if a is not None]
+    return [(*before, answer) for answer in answers] or [before]
+
+
+def _without(corpus: Corpus, forbidden: tuple[Dialogue, ...]) -> Corpus:
+    """Held-out dialogues stay: nothing is learned from them."""
+    train = without_overlap(corpus.train, forbidden)
+    return Corpus(corpus.name, train, corpus.validation, corpus.test)
+
+
+def _size(corpus: Corpus) -> int:
+    return len(corpus.train)
+
+
+def _pairs(
+    dialogues: Iterable[Dialogue], rule: ContextRule, words: int, numbers: dict[str, int]
+) -> tuple[Pair, ...]:
+    found: dict[Pair, None] = {}
+    for dialogue in dialogues:
+        turns = [
+            numbers.setdefault(text, len(numbers))
+            for text in (last_words(turn, words) for turn in dialogue)
+        ]
+        for place in range(1, len(turns)):
+            first = place - 1 if rule == "last" else 0
+            found[Pair(tuple(turns[first:place]), turns[place])] = None
+    return tuple(found)
+
+
+def _without_pairs(pairs: tuple[Pair, ...], held_out: tuple[Pair, ...]) -> tuple[Pair, ...]:
+    seen = set(held_out)
+    return tuple(pair for pair in pairs if pair not in seen)
+
+
+def _draw(pairs: tuple[Pair, ...], most: int) -> tuple[Pair, ...]:
+    """Always the same ones: the seed of a training decides how it learns, not from what."""
+    if len(pairs) <= most:
+        return pairs
+    chosen = np.random.default_rng(0).permutation(len(pairs))[:most]
+    return tuple(pairs[i] for i in np.sort(chosen).tolist())

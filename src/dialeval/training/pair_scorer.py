@@ -1,0 +1,250 @@
+"""The scorer learns: right responses from wrong ones, on vectors that were computed before.
+
+A batch is 256 right pairs and for each of them the same query with a wrong response; the loss is
+binary cross-entropy, the best epoch that of the highest accuracy on held-out pairs with random
+wrong responses. An epoch sees each query once: with its response or, by lot, with one of its
+variants (the released code lists all of them, so its epoch is k + 1 of ours).
+
+When labels are filtered, the same loop trains on with batches of three parts: the pairs themselves,
+their negatives, and variants with the labels that the scorer gave them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dialeval.models.pair_scorer_network import ContextRule, PairScorerNetwork, context_vector
+from dialeval.training.label_filter import Labels
+from dialeval.training.loop import Validation
+from dialeval.training.negative_sampling import NegativeSampler, Numbers, SamplerName
+from dialeval.training.pair_corpus import Pair
+
+SCORED_AT_ONCE = 4096
+
+Matrix = Literal["identity", "uniform"]
+"""What M is before training.
+
+identity  a multiple of the identity: q^T M r is the similarity of both, and training improves on it
+uniform   numbers between 0 and 1, as in the released code: q^T M r is noise to begin with, which
+          with MiniLM is 25 times as large as what stands beside it
+"""
+IDENTITY = 0.3
+"""q^T M r of MiniLM's vectors, about 4.4 long, is then at most 6."""
+
+
+@dataclass(frozen=True)
+class PairVectors:
+    """Queries and responses, row by row, and the variants of responses.
+
+    variants  vectors of all variants, `of_pair` the numbers of those that belong to each row
+    """
+
+    queries: torch.Tensor
+    responses: torch.Tensor
+    variants: npt.NDArray[np.floating] = field(default_factory=lambda: np.empty((0, 0)))
+    of_pair: Sequence[Sequence[int]] = ()
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def variant_rows(self, numbers: Numbers) -> torch.Tensor:
+        return torch.from_numpy(self.variants[numbers].astype(np.float32))
+
+
+def pair_vectors(
+    pairs: Sequence[Pair],
+    vectors: npt.NDArray[np.floating],
+    rule: ContextRule,
+    variants: npt.NDArray[np.floating] | None = None,
+    of_pair: Sequence[Sequence[int]] = (),
+) -> PairVectors:
+    """Pairs of numbers -> pairs of vectors; a context becomes one vector by the rule."""
+    queries = torch.empty(len(pairs), vectors.shape[1])
+    for row, pair in enumerate(pairs):
+        turns = vectors[list(pair.context)].astype(np.float32)
+        queries[row] = context_vector(torch.from_numpy(turns), rule)
+    numbers = np.array([pair.response for pair in pairs], dtype=np.int64)
+    responses = torch.from_numpy(vectors[numbers].astype(np.float32))
+    if variants is None:
+        return PairVectors(queries, responses)
+    return PairVectors(queries, responses, variants, of_pair)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows and what is put beside their queries.
+
+    variants   number of the variant that stands for each row's response; -1: the response itself
+    negatives  rows whose responses are wrong for these queries
+    labelled   (row, variant, label): variants with pseudo-labels
+    """
+
+    rows: Numbers
+    variants: Numbers
+    negatives: Numbers
+    labelled: npt.NDArray[np.int64]
+
+
+@torch.no_grad()
+def score_pairs(
+    network: PairScorerNetwork, queries: torch.Tensor, responses: torch.Tensor
+) -> npt.NDArray[np.float64]:
+    """Scores from 0 to 1 in whatever mode the network is in, in bounded memory."""
+    found = [
+        network(queries[i : i + SCORED_AT_ONCE], responses[i : i + SCORED_AT_ONCE]).double()
+        for i in range(0, len(queries), SCORED_AT_ONCE)
+    ]
+    return torch.sigmoid(torch.cat(found)).numpy()
+
+
+class PairScorerRecipe:
+    """What the shared loop trains.
+
+    held_out      pairs to validate on, `wrong` the rows whose responses are wrong for them
+    labels        None: all variants are right, and one of them may stand for the response
+    random_every  every so many epochs negatives are random; 0: never (an option of the release)
+    """
+
+    def __init__(
+        self,
+        network: PairScorerNetwork,
+        pairs: PairVectors,
+        sampler: NegativeSampler,
+        held_out: PairVectors,
+        wrong: Numbers,
+        *,
+        seed: int,
+        batch: int = 256,
+        sampler_name: SamplerName | None = None,
+        random_every: int = 0,
+        labels: Labels | None = None,
+    ) -> None:
+        self.network = network
+        self._pairs = pairs
+        self._sampler = sampler
+        self._held_out = held_out
+        self._wrong = torch.from_numpy(wrong)
+        self._seed = seed
+        self._batch = batch
+        self._sampler_name = sampler_name
+        self._random_every = random_every
+        self._labels = None if labels is None else _by_row(labels, variants_of(pairs), len(pairs))
+
+    def parameters(self) -> Mapping[str, torch.nn.Parameter]:
+        return dict(self.network.named_parameters())
+
+    def batches(self, epoch: int) -> list[Batch]:
+        generator = np.random.default_rng([self._seed, epoch])
+        often = self._random_every
+        name: SamplerName | None = "random" if often and epoch % often == 0 else self._sampler_name
+        negatives = self._sampler.sample(generator, name)
+        if self._labels is None:
+            chosen = _choose(self._pairs.of_pair, len(self._pairs), generator)
+            labelled = np.empty((len(self._pairs), 0), dtype=np.int64)
+        else:
+            chosen = np.full(len(self._pairs), -1, dtype=np.int64)
+            labelled = _choose_labelled(self._labels, generator)
+        order = generator.permutation(len(self._pairs))
+        return [
+            Batch(rows, chosen[rows], negatives[rows], _given(labelled[rows]))
+            for rows in (order[i : i + self._batch] for i in range(0, len(order), self._batch))
+        ]
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        self.network.train()
+        queries = self._pairs.queries[batch.rows]
+        right = self._pairs.responses[batch.rows]
+        if (replaced := np.flatnonzero(batch.variants >= 0)).size:
+            right[replaced] = self._pairs.variant_rows(batch.variants[replaced])
+        wrong = self._pairs.responses[batch.negatives]
+        ones, zeros = torch.ones(len(batch.rows)), torch.zeros(len(batch.rows))
+        all_queries, responses, labels = [queries, queries], [right, wrong], [ones, zeros]
+        if len(batch.labelled):
+            all_queries.append(self._pairs.queries[batch.labelled[:, 0]])
+            responses.append(self._pairs.variant_rows(batch.labelled[:, 1]))
+            labels.append(torch.from_numpy(batch.labelled[:, 2]).float())
+        logits = self.network(torch.cat(all_queries), torch.cat(responses))
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.cat(labels))
+
+    def validate(self) -> Validation:
+        self.network.eval()
+        queries, responses = self._held_out.queries, self._held_out.responses
+        right = score_pairs(self.network, queries, responses)
+        wrong = score_pairs(self.network, queries, responses[self._wrong])
+        correct = (float((right > 0.5).mean()) + float((wrong <= 0.5).mean())) / 2
+        tiny = 1e-12  # log 0 of a score that 64 bits round to 0 or 1
+        loss = -(np.log(right + tiny).mean() + np.log(1.0 - wrong + tiny).mean()) / 2
+        return Validation(float(loss), {"validation_accuracy": correct}, error=1.0 - correct)
+
+
+def variants_of(pairs: PairVectors) -> npt.NDArray[np.int64]:
+    """(row, variant) of every variant of every pair, in the order of the rows."""
+    found = [(row, n) for row, numbers in enumerate(pairs.of_pair) for n in numbers]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def score_variants(network: PairScorerNetwork, pairs: PairVectors) -> npt.NDArray[np.float64]:
+    """Scores of `variants_of(pairs)`, a block at a time."""
+    found = [np.empty(0)]
+    rows = variants_of(pairs)
+    for start in range(0, len(rows), SCORED_AT_ONCE):
+        block = rows[start : start + SCORED_AT_ONCE]
+        queries = pairs.queries[block[:, 0]]
+        found.append(score_pairs(network, queries, pairs.variant_rows(block[:, 1])))
+    return np.concatenate(found)
+
+
+def _by_row(
+    labels: Labels, variants: npt.NDArray[np.int64], rows: int
+) -> list[npt.NDArray[np.int64]]:
+    """For each row its kept variants: (row, variant, label)."""
+    kept = np.column_stack([variants[labels.kept], labels.labels])
+    kept = kept[np.argsort(kept[:, 0], kind="stable")]
+    edges = np.searchsorted(kept[:, 0], np.arange(rows + 1))
+    return [kept[edges[row] : edges[row + 1]] for row in range(rows)]
+
+
+def _choose(of_pair: Sequence[Sequence[int]], rows: int, generator: np.random.Generator) -> Numbers:
+    """One of each row's variants or, as likely as any of them, the response itself: -1."""
+    if not of_pair:
+        return np.full(rows, -1, dtype=np.int64)
+    lots = generator.random(rows)
+    choices = [(-1, *numbers) for numbers in of_pair]
+    return np.array([c[int(lot * len(c))] for c, lot in zip(choices, lots, strict=True)], np.int64)
+
+
+def _choose_labelled(
+    by_row: Sequence[npt.NDArray[np.int64]], generator: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """One kept variant of each row as (row, variant, label); row -1 where there is none."""
+    found = np.full((len(by_row), 3), -1, dtype=np.int64)
+    lots = generator.random(len(by_row))
+    for row, kept in enumerate(by_row):
+        if len(kept):
+            found[row] = kept[int(lots[row] * len(kept))]
+    return found
+
+
+def _given(labelled: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    if not labelled.shape[1]:
+        return np.empty((0, 3), dtype=np.int64)
+    return labelled[labelled[:, 0] >= 0]
+
+
+def make_network(
+    dimensions: int, hidden: Sequence[int], dropout: float, seed: int, matrix: Matrix
+) -> PairScorerNetwork:
+    """A network with random weights that depend on the seed alone, and M as asked for."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = PairScorerNetwork(dimensions, hidden, dropout)
+    if matrix == "identity":
+        with torch.no_grad():
+            network.bilinear.copy_(torch.eye(dimensions) * IDENTITY)
+    return network

@@ -1,0 +1,147 @@
+"""Pairs from corpora, their vectors on disk, and variants of responses."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra 'models'")
+
+from made_up import LengthModels
+from models import tiny_encoders
+from training.chat_files import write_dialogues
+
+from dialeval.errors import UsageError
+from dialeval.training import embeddings
+from dialeval.training.embeddings import embed
+from dialeval.training.pair_corpus import Pair, load_pairs
+from dialeval.training.positives import make_positives
+
+
+@pytest.fixture
+def chats(tmp_path):
+    dialogues = [[f"query {i}", f"answer {i}", f"more {i}"] for i in range(40)]
+    return write_dialogues(tmp_path / "chats.jsonl", dialogues)
+
+
+def as_texts(corpus, split):
+    return [
+        ([corpus.texts[n] for n in pair.context], corpus.texts[pair.response])
+        for pair in getattr(corpus, split)
+    ]
+
+
+def test_a_query_is_the_turn_before_or_all_turns_before(chats):
+    single = as_texts(load_pairs([chats], "last"), "train")
+    several = as_texts(load_pairs([chats], "weighted"), "train")
+    number = single[0][0][0].split()[-1]
+    assert (["query " + number], "answer " + number) in single
+    assert (["answer " + number], "more " + number) in single
+    assert ([f"query {number}", f"answer {number}"], f"more {number}") in several
+
+
+def test_splits_share_no_dialogue_and_no_pair(tmp_path):
+    # Every dialogue ends in the same exchange: it may be in one split only.
+    dialogues = [[f"query {i}", f"answer {i}", "thanks", "bye"] for i in range(40)]
+    corpus = load_pairs([write_dialogues(tmp_path / "c.jsonl", dialogues)], "last")
+    splits = [as_texts(corpus, split) for split in ("train", "validation", "test")]
+    everything = [pair for pairs in splits for pair in pairs]
+    assert everything.count((["thanks"], "bye")) == 1
+    queries = [{pair[0][0] for pair in pairs if "query" in pair[0][0]} for pairs in splits]
+    assert all(queries)
+    assert sum(map(len, queries)) == 40
+
+
+def test_a_bounded_corpus_has_the_authors_proportions_and_the_same_texts(tmp_path):
+    dialogues = [[f"query {i}", f"answer {i}"] for i in range(400)]
+    path = write_dialogues(tmp_path / "c.jsonl", dialogues)
+    whole, bounded = load_pairs([path], "last"), load_pairs([path], "last", most=180)
+    assert [len(bounded.train), len(bounded.validation), len(bounded.test)] == [180, 10, 10]
+    assert set(bounded.train) < set(whole.train)
+    assert bounded.texts == whole.texts
+
+
+def test_dialogues_of_a_rated_set_are_not_learned_from(tmp_path, monkeypatch):
+    shared = ["I would like to see the manager about this.", "He is out until Monday, I am afraid."]
+    dialogues = [[f"query {i}", f"answer {i}"] for i in range(40)]
+    path = write_dialogues(tmp_path / "c.jsonl", [*dialogues, [*shared, "Oh no."]])
+    rated = tmp_path / "rated.csv"
+    rated.write_text(f'0,"{shared[0]}","{shared[1]}",' + ",".join("1" * 10) + "\n")
+    whole = load_pairs([path], "last")
+    kept = load_pairs([path], "last", rated=[str(rated)])
+    assert shared[1] in {answer for _, answer in as_texts(whole, "train")}
+    assert shared[1] not in {answer for _, answer in as_texts(kept, "train")}
+    assert kept.left_out == 1
+
+
+def test_an_utterance_is_its_last_words_and_chinese_its_last_characters(tmp_path):
+    dialogues = [[f"a b c d {i}", f"今天天气很好{i}"] for i in range(20)]
+    corpus = load_pairs([write_dialogues(tmp_path / "c.jsonl", dialogues)], "last", words=3)
+    assert ["c d 7"] in [context for context, _ in as_texts(corpus, "train")] + [
+        context for split in ("validation", "test") for context, _ in as_texts(corpus, split)
+    ]
+    assert any(text == "很好7" for text in corpus.texts)
+
+
+def test_vectors_are_the_answers_of_the_model_and_computed_once():
+    source = LengthModels()
+    texts = ["a", "bbb", "cc"]
+    assert embed(texts, "any", source=source).tolist() == [[1], [3], [2]]
+    assert embed(texts, "any", source=source).tolist() == [[1], [3], [2]]
+    assert source.loaded == 1
+    assert embed(texts, "any", pooling="cls", source=source).shape == (3, 1)
+    embed(texts, "any", source=LengthModels("beef"))
+    assert source.loaded == 2
+
+
+def test_vectors_are_read_without_loading_them(monkeypatch):
+    assert isinstance(embed(["a", "b"], "any", source=LengthModels()), np.memmap)
+
+
+def test_a_killed_embedding_goes_on_after_its_last_chunk(monkeypatch):
+    monkeypatch.setattr(embeddings, "CHUNK", 10)
+    texts = ["x" * (i + 1) for i in range(35)]
+
+    class Dying(LengthModels):
+        def load(self, name):
+            self.loaded += 1
+            return self
+
+        def answer(self, questions):
+            if len(self.model.batches) == 2:
+                raise KeyboardInterrupt
+            return self.model.answer(questions)
+
+    with pytest.raises(KeyboardInterrupt):
+        embed(texts, "any", source=Dying())
+    source = LengthModels()
+    heard = []
+    vectors = embed(texts, "any", source=source, progress=lambda *done: heard.append(done))
+    assert vectors[:, 0].tolist() == list(range(1, 36))
+    assert source.model.batches == [10, 5]
+    assert heard[-1] == (35, 35)
+
+
+def test_variants_of_a_response_are_other_texts_and_shared_by_equal_responses():
+    texts = ["hello there", "I would like a cup of black coffee please", "yes"]
+    pairs = [Pair((0,), 1), Pair((2,), 1), Pair((0,), 2)]
+    made = make_positives("eda", pairs, texts, variants=5)
+    assert made.of_pair[0] == made.of_pair[1]
+    assert 1 <= len(made.of_pair[0]) <= 5
+    assert texts[1] not in [made.texts[n] for n in made.of_pair[0]]
+    assert make_positives("eda", pairs, texts, variants=5) == made
+
+
+def test_positives_can_be_left_out_and_an_unknown_kind_is_refused():
+    assert make_positives("none", [Pair((0,), 1)], ["a", "b"]).of_pair == ((),)
+    with pytest.raises(UsageError, match="eda, ctg or none"):
+        make_positives("ws", [Pair((0,), 1)], ["a", "b"])
+
+
+def test_an_encoder_of_chinese_is_an_encoder_like_any_other(tmp_path):
+    """The form of bert-base-chinese: a directory with a WordPiece vocabulary of characters."""
+    directory = tiny_encoders.save_bert(tmp_path / "bert-base-chinese")
+    dialogues = [[f"今天天气好吗{i}", f"很好{i}"] for i in range(20)]
+    corpus = load_pairs([write_dialogues(tmp_path / "c.jsonl", dialogues)], "last", words=8)
+    assert max(map(len, corpus.texts)) <= 9
+    vectors = embed(corpus.texts, str(directory))
+    assert vectors.shape == (len(corpus.texts), 16)
+    assert np.isfinite(vectors).all()

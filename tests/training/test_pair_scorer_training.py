@@ -1,0 +1,198 @@
+"""Training of BERT-RUBER and PONE, on made-up vectors whose topics have to match."""
+
+import json
+import re
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra 'models'")
+
+import torch
+from training.chat_files import write_dialogues
+from training.made_up_topics import TOPICS, Topics
+
+from dialeval.errors import UsageError
+from dialeval.models.pair_scorer_network import PairScorerNetwork
+from dialeval.training.decision_boundary import crossing, project
+from dialeval.training.fit_pair_scorer import PairScorerOptions
+from dialeval.training.label_filter import FilterOptions
+from dialeval.training.negative_sampling import SamplerOptions
+from dialeval.training.pair_scorer import Batch, PairScorerRecipe, PairVectors
+from dialeval.training.train_pair_scorer import (
+    load_scorer,
+    scorer_settings,
+    train_pair_scorer,
+)
+
+
+@pytest.fixture
+def chats(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "no data"))
+    generator = np.random.default_rng(0)
+    dialogues = []
+    for number in range(400):
+        topic = TOPICS[generator.integers(4)]
+        dialogues.append([f"do you like {topic} {number}", f"well {topic} are nice, said {number}"])
+    return write_dialogues(tmp_path / "chats.jsonl", dialogues)
+
+
+OPTIONS = PairScorerOptions(
+    encoder="topics",
+    pairs=None,
+    hidden=(16, 8),
+    dropout=0.1,
+    batch=32,
+    variants=2,
+    sampler=SamplerOptions(candidates=20, temperature=0.5),
+    filter=FilterOptions(rounds=2, epochs=1, learning_rate=1e-3, threshold=0.3),
+)
+SETTINGS = replace(scorer_settings(epochs=6), learning_rate=0.02, checkpoint_seconds=0)
+
+
+def train(chats, out, options=OPTIONS, **more):
+    return train_pair_scorer(
+        [chats], out, options=options, settings=SETTINGS, source=Topics(), **more
+    )
+
+
+def test_bert_ruber_learns_that_topics_match(chats, tmp_path):
+    card = train(chats, tmp_path / "out", OPTIONS.as_bert_ruber())
+    # A quarter of random negatives has the right topic and cannot be told: 7/8 at best.
+    assert card.scores["accuracy on test"] > 0.75
+    described = json.loads((tmp_path / "out" / "scorer.json").read_text())
+    assert described == {
+        "format": 1,
+        "kind": "pair-scorer",
+        "metric": "bert-ruber",
+        "encoder": "topics",
+        "pooling": "mean",
+        "context": "last",
+        "dimensions": 8,
+        "hidden": [16, 8],
+        "truncate_words": 100,
+    }
+    assert card.data["variants of responses"] == 0
+
+
+def test_a_saved_scorer_scores_matching_topics_higher(chats, tmp_path):
+    train(chats, tmp_path / "out")
+    _, network = load_scorer(tmp_path / "out")
+    vectors = {topic: torch.zeros(1, 8) for topic in TOPICS}
+    for place, topic in enumerate(TOPICS):
+        vectors[topic][0, place] = 2.0
+    with torch.no_grad():
+        scores = np.array(
+            [[float(network(vectors[q], vectors[r])) for r in TOPICS] for q in TOPICS]
+        )
+    assert (scores.argmax(axis=1) == np.arange(4)).all()
+
+
+def test_pone_leaves_a_card_a_curve_a_picture_and_no_checkpoint(chats, tmp_path):
+    said = []
+    card = train(chats, tmp_path / "out", seeds=2, say=said.append, command="dialeval train pone")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "scorer.json",
+        "scorer.safetensors",
+        "seeds.json",
+        "card.json",
+        "card.md",
+        "curve.svg",
+        "boundary.svg",
+    }
+    seeds = json.loads((tmp_path / "out" / "seeds.json").read_text())
+    assert [one["seed"] for one in seeds] == [0, 1]
+    best = max(seeds, key=lambda one: one["accuracy"]["validation"])
+    assert card.seed == best["seed"]
+    assert card.scores["accuracy on validation"] == best["accuracy"]["validation"]
+    assert any(re.search(r"label filter, round 1: [\d,]+ of", line) for line in said)
+    assert all(entry["step"] >= 0 for entry in card.curve)
+    steps = [entry["step"] for entry in card.curve]
+    assert steps == sorted(steps)
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("step", [3, 40, 72])
+def test_a_killed_training_ends_with_the_same_files(chats, tmp_path, step):
+    train(chats, tmp_path / "whole" / "pone")
+    calls = 0
+
+    @contextmanager
+    def deadly():
+        def report(state, steps):
+            nonlocal calls
+            calls += 1
+            if calls == step:
+                raise KilledError
+
+        yield report
+
+    with pytest.raises(KilledError):
+        train(chats, tmp_path / "killed" / "pone", training_bar=deadly)
+    train(chats, tmp_path / "killed" / "pone")
+    for path in (tmp_path / "whole" / "pone").iterdir():
+        assert path.read_bytes() == (tmp_path / "killed" / "pone" / path.name).read_bytes()
+
+
+def test_the_released_schedule_runs_all_its_rounds(chats, tmp_path):
+    options = replace(OPTIONS, filter=replace(OPTIONS.filter, mode="released", rounds=3))
+    train(chats, tmp_path / "out", options)
+    (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
+    assert len(seed["rounds"]) == 3
+
+
+def test_the_paper_s_filter_stops_when_no_label_changes(chats, tmp_path):
+    # A learning rate of 0 changes nothing: the second labelling equals the first.
+    options = replace(OPTIONS, filter=replace(OPTIONS.filter, learning_rate=0.0, rounds=5))
+    train(chats, tmp_path / "out", options)
+    (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
+    assert [one["changed"] for one in seed["rounds"]][1:] == [0]
+
+
+def test_a_finished_directory_and_a_directory_without_scorer_are_refused(chats, tmp_path):
+    train(chats, tmp_path / "out", OPTIONS.as_bert_ruber())
+    with pytest.raises(UsageError, match="already holds"):
+        train(chats, tmp_path / "out", OPTIONS.as_bert_ruber())
+    with pytest.raises(UsageError, match=r"no trained pair scorer"):
+        train(chats, tmp_path / "new", beside=tmp_path)
+
+
+def test_the_loss_is_binary_cross_entropy(golden):
+    class Fixed(torch.nn.Module):
+        def forward(self, query, response):
+            return torch.logit(response[:, 0])
+
+    # The golden labels 1, 0, 1: two right responses and, for the first, a wrong one.
+    case = golden["bce"]
+    assert case["y"] == [1, 0, 1]
+    right, wrong, labelled = case["p"][0], case["p"][1], case["p"][2]
+    pairs = PairVectors(
+        torch.zeros(2, 1), torch.tensor([[right], [wrong]]), np.array([[labelled]]), [[0], []]
+    )
+    recipe = PairScorerRecipe.__new__(PairScorerRecipe)
+    recipe.network, recipe._pairs = Fixed(), pairs
+    batch = Batch(np.array([0]), np.array([-1]), np.array([1]), np.array([[0, 0, 1]]))
+    assert float(recipe.loss(batch)) == pytest.approx(case["loss"], abs=1e-6)
+
+
+def test_the_boundary_is_where_the_last_layer_is_zero():
+    torch.manual_seed(0)
+    network = PairScorerNetwork(4, (8, 2)).eval()
+    queries = torch.randn(50, 4)
+    found = project(network, queries, {"true responses": torch.randn(50, 4)})
+    a, b, c = found.line
+    # Two hidden numbers lie in the picture without loss, so the line divides the points exactly.
+    points = found.points["true responses"]
+    good = points @ np.array([a, b]) + c > 0
+    assert found.share == pytest.approx(1)
+    assert float(good.mean()) == pytest.approx(found.correct["true responses"])
+
+
+def test_a_line_is_cut_at_the_edges_of_the_picture():
+    assert crossing((1, -1, 0), (0, 2), (0, 1)) == [(0, 0), (1, 1)]
+    assert crossing((0, 1, -5), (0, 2), (0, 1)) == []
