@@ -136,7 +136,9 @@ def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, i
 @contextmanager
 def training_bar(*, quiet: bool = False) -> Iterator[Callable[[State, int], None]]:
     """Shows a training: steps, the loss of the last ones, the last validation."""
-    started = last = time.monotonic()
+    last = time.monotonic()
+    begun: tuple[float, int] | None = None
+    """When the first step ended, and its number: a resumed training does not start at 1."""
 
     def describe(state: State) -> str:
         recent = state.losses[-20:]
@@ -159,11 +161,12 @@ def training_bar(*, quiet: bool = False) -> Iterator[Callable[[State, int], None
     else:
 
         def update(state: State, steps: int) -> None:
-            nonlocal last
+            nonlocal last, begun
             now = time.monotonic()
+            begun = begun or (now, state.step)
             if now - last >= PLAIN_PROGRESS_SECONDS or state.step == steps:
                 last = now
-                left = (now - started) / max(1, state.step) * (steps - state.step)
+                left = (now - begun[0]) / max(1, state.step - begun[1]) * (steps - state.step)
                 say(
                     f"training: step {state.step:,} of {steps:,}, {describe(state)},"
                     f" about {left / 60:.0f} min left",
