@@ -75,3 +75,9 @@ def test_changed_words_are_marked_and_the_pieces_spell_the_variant():
     pieces = changed_pieces("Do you think so, Bob?", "Do you really believe so, Bob?")
     assert "".join(piece for piece, _ in pieces) == "Do you really believe so, Bob?"
     assert [piece for piece, is_new in pieces if is_new] == ["really", "believe"]
+
+
+def test_a_text_that_nobody_reads_is_not_compared_word_by_word():
+    """80,000 equal words would take a comparison minutes."""
+    long = "a " * 80_000
+    assert changed_pieces(long, f"{long} b") == [(f"{long} b", False)]
