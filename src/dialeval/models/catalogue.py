@@ -205,7 +205,7 @@ _ENTRIES = (
         "CC-BY-SA-4.0",
         "minilm-l6 with an adapter and a head that learned which sentences contradict each other",
         Package("adapters/minilm-l6-nli"),
-        5_500_000,
+        2_720_000,
         base="minilm-l6",
     ),
     Entry(
@@ -214,7 +214,7 @@ _ENTRIES = (
         "CC-BY-NC-SA-4.0",
         "PONE's scorer on minilm-l6, trained on DailyDialog",
         Package("adapters/pone-minilm-l6"),
-        1_240_000,
+        1_085_000,
         base="minilm-l6",
     ),
     Entry(
@@ -223,7 +223,7 @@ _ENTRIES = (
         "CC-BY-NC-SA-4.0",
         "BERT-RUBER's scorer on minilm-l6, trained on DailyDialog",
         Package("adapters/bert-ruber-minilm-l6"),
-        1_240_000,
+        1_085_000,
         base="minilm-l6",
     ),
     Entry(
@@ -232,7 +232,7 @@ _ENTRIES = (
         "CC-BY-NC-SA-4.0",
         "RUBER's scorer on glove-50d, trained on DailyDialog",
         Package("adapters/ruber-glove"),
-        560_000,
+        400_000,
         base="glove-50d",
     ),
     Entry(
