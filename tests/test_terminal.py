@@ -47,3 +47,8 @@ def test_markup_in_text_is_not_interpreted(capsys):
 def test_ordinary_writing_is_left_alone():
     text = "Grüße, 你好, مرحبا, 👍 naïve"
     assert clean(text) == text
+
+
+def test_the_words_of_people_are_not_turned_into_pictures(capsys):
+    say("r/:boom: is not a run")
+    assert capsys.readouterr().out == "r/:boom: is not a run\n"

@@ -47,7 +47,7 @@ def console(stderr: bool = False) -> Console:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    return PipeConsole(stderr=stderr, highlight=False, soft_wrap=True)
+    return PipeConsole(stderr=stderr, highlight=False, soft_wrap=True, emoji=False)
 
 
 def screen_width() -> int:
