@@ -91,8 +91,8 @@ class InferenceModelRecipe:
         probabilities = self.predict(self._validation)
         labels = _labels(self._validation)
         loss = -probabilities[torch.arange(len(labels)), labels].log().mean()
-        correct = (probabilities.argmax(1) == labels).double().mean()
-        return Validation(float(loss), {"validation_accuracy": float(correct)})
+        correct = float((probabilities.argmax(1) == labels).double().mean())
+        return Validation(float(loss), {"validation_accuracy": correct}, error=1 - correct)
 
     @torch.no_grad()
     def predict(self, encoded: Sequence[Encoded]) -> torch.Tensor:
