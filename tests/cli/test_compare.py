@@ -63,7 +63,7 @@ def test_systems_of_one_run_are_compared(dialeval, tmp_path):
     done = dialeval("compare", run)
     assert done.code == 0, done.err
     assert "attentive" in done.out.split("\n\n")[1].splitlines()[2]
-    assert "is better than" not in done.out
+    assert "attentive is better than" not in done.out
     assert "attentive is better than broken on meteor" in dialeval("compare", run, "--pairs").out
     found = json.loads(dialeval("compare", run, "--json").out)
     meteor = next(one for one in found["standings"] if one["metric"] == "meteor")

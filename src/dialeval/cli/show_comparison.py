@@ -29,7 +29,13 @@ def show_comparison(comparison: Comparison, every_pair: bool) -> None:
         _show_standings(comparison)
         if not every_pair:
             say()
-            say(f"{len(comparison.rows):,} pairs were tested: --pairs shows them", style="dim")
+            tested = [row for row in comparison.rows if row.p_holm is not None]
+            real = sum((row.p_holm or 0.0) <= comparison.alpha for row in tested)
+            say(
+                f"{real:,} of {len(tested):,} differences between two of them are real after Holm:"
+                " --pairs shows which",
+                style="bold",
+            )
             return
     _show_pairs(comparison)
     _show_changes(comparison)
@@ -86,7 +92,10 @@ def _show_standings(comparison: Comparison) -> None:
     """A row per side, best first by the first metric; each mean with its cluster."""
     say()
     cells = [
-        {side.name: f"{number_text(side.mean, '.4g')} ({side.cluster})" for side in one.sides}
+        {
+            side.name: "-" if side.mean is None else f"{side.mean:.4g} ({side.cluster})"
+            for side in one.sides
+        }
         for one in comparison.standings
     ]
     print_table(
@@ -95,7 +104,10 @@ def _show_standings(comparison: Comparison) -> None:
         right=range(1, len(cells) + 1),
     )
     say()
-    say("(n): cluster; every difference between two clusters is real, after Holm", style="dim")
+    say(
+        "(n): cluster; whoever stands in a higher one is better than everybody in a lower one",
+        style="dim",
+    )
 
 
 def _show_changes(comparison: Comparison) -> None:
