@@ -158,3 +158,21 @@ def test_a_row_is_json_with_the_promised_keys():
     assert promised <= set(record)
     assert set(record["kendall"]) == {"value", "p", "low", "high"}
     assert {"value", "epsilon", "human_ties", "metric_ties"} <= set(record["pairwise"])
+
+
+def test_a_maximum_over_raters_takes_no_accuracy_of_pairs():
+    """A rater who always says the same ties every pair, so that calibration would find 100 %."""
+    (row,) = rows(target="max-over-raters")
+    assert (row.pairwise.value, row.pairwise.n_pairs) == (None, 0)
+    assert "maximum" in row.pairwise.reason
+    (mean,) = rows()
+    assert mean.pairwise.value is not None
+
+
+def test_three_systems_have_no_interval_and_a_reason():
+    few = [sample for sample in samples() if sample.system != "d"]
+    levels = rated_samples(few, scores(), Target())
+    (row,) = agreement_rows(levels, by="system", rounds=50)
+    for found in row.correlations.values():
+        assert (found.low, found.high, found.no_interval) == (None, None, "fewer than 5 items")
+        assert found.to_record()["no_interval"] == "fewer than 5 items"

@@ -91,13 +91,41 @@ def test_what_cannot_be_tested_is_refused_with_the_way_out():
         rank_metrics(levels(target="max-over-raters"), "williams")
 
 
-def test_a_pair_is_tested_on_the_samples_that_both_scored():
+@pytest.mark.parametrize("test", ["williams", "perm-both"])
+def test_order_and_tests_rest_on_the_samples_that_every_metric_scored(test):
+    """`fine` lacks the samples on which `poor` fails, and could not be ranked on others."""
     holes = COLUMNS["fine"].copy()
     holes[:30] = np.nan
-    (ranking,) = rank_metrics(levels(COLUMNS | {"fine": holes}), "williams")
-    n = {frozenset((pair.first, pair.second)): pair.test.n for pair in ranking.pairs}
-    assert n[frozenset(("good", "poor"))] == N
-    assert n[frozenset(("good", "fine"))] == N - 30
+    nothing = np.full(N, np.nan)
+    columns = COLUMNS | {"fine": holes, "silent": nothing}
+    (ranking,) = rank_metrics(levels(columns), test, coefficient="pearson", rounds=99)
+    expected = {m: np.corrcoef(COLUMNS[m][30:], HUMAN[30:])[0, 1] for m in COLUMNS}
+    found = {one.metric: one for one in ranking.metrics}
+    for metric, value in expected.items():
+        assert (found[metric].n, found[metric].correlation) == (N - 30, pytest.approx(value))
+    for pair in ranking.pairs:
+        if "silent" not in (pair.first, pair.second):
+            assert pair.test.n == N - 30
+            assert pair.test.difference == pytest.approx(
+                expected[pair.first] - expected[pair.second]
+            )
+    assert (ranking.left_out, ranking.scarcest) == (30, "fine")
+    assert "30 samples are left out" in ranking.remark
+    assert found["silent"].correlation is None
+
+
+def test_where_all_metrics_scored_everything_nothing_is_left_out():
+    (ranking,) = rank_metrics(levels(), "williams")
+    assert (ranking.left_out, ranking.remark) == (0, "")
+
+
+def test_relations_by_system_are_those_of_the_means():
+    (found,) = relations(levels(), "pearson", by="system")
+    means = [[COLUMNS[m][s::4].mean() for s in range(4)] for m in COLUMNS]
+    np.testing.assert_allclose(found.values, np.corrcoef(means), atol=1e-9)
+    assert (found.by, found.n[0][1]) == ("system", 4)
+    with pytest.raises(UsageError, match="--by turn or --by system"):
+        relations(levels(), by="within-item")
 
 
 def test_enough_rounds_let_the_smallest_p_survive_holm():

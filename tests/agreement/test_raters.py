@@ -17,8 +17,11 @@ from dialeval.agreement.raters import (
     leave_one_out,
     mean_rating,
     pairwise,
+    rater_reports,
     summarise_raters,
 )
+from dialeval.errors import UsageError
+from dialeval.sample import Rating, Sample
 
 unhurried = settings(deadline=None)
 
@@ -286,22 +289,52 @@ def test_what_cannot_be_said_has_a_reason():
     assert alone.pairwise.pearson_mean.reason == "fewer than 2 raters"
     assert alone.icc_mean.reason == "fewer than 2 raters"
     assert alone.alpha_interval.reason == "no item with 2 ratings"
-    assert alone.random_looking == ("ann",)
+    assert (alone.random_looking, alone.raters[0].reason) == ((), "only one rater")
     apart = summarise_raters(np.array([[1.0, np.nan], [np.nan, 2.0]]), ["ann", "bob"])
     assert apart.cohen_kappa.reason == "no items in common"
     assert apart.n_missing == 2
+    assert apart.random_looking == ()
+    assert apart.raters[0].reason == "too few common items: 0 of at least 10"
     same = summarise_raters(np.full((4, 3), 2.0), "abc")
     assert same.leave_one_out.pearson_mean.reason == "constant"
     assert same.fleiss_kappa.reason == same.alpha_nominal.reason == "only one category in use"
     assert same.human_variance.value == 0
 
 
-def test_few_items_do_not_acquit_a_rater():
+def test_few_items_neither_accuse_nor_acquit_a_rater():
     table = np.array([[1, 1, 2], [2, 2, 1], [3, 3, 3], [4, 4, 2.0]])
-    rater = leave_one_out(table, "abc")[2]
-    assert rater.pearson.value == pytest.approx(0.3162, abs=1e-4)
-    assert rater.looks_random
-    assert "may be chance" in rater.reason
+    few = leave_one_out(table, "abc")[2]
+    assert few.pearson.value == pytest.approx(0.3162, abs=1e-4)
+    assert (few.looks_random, few.reason) == (False, "too few common items: 4 of at least 10")
+    more = leave_one_out(np.tile(table, (3, 1)), "abc")[2]
+    assert more.pearson.value == pytest.approx(0.3162, abs=1e-4)
+    assert more.looks_random
+    assert "may be chance" in more.reason
+
+
+def test_a_rater_who_always_says_the_same_is_told_from_raters_who_all_do():
+    varied = np.arange(12.0)
+    table = np.column_stack([varied, varied, np.full(12, 3.0)])
+    constant = leave_one_out(table, "abc")[2]
+    assert (constant.looks_random, constant.reason) == (True, "always gives the same rating")
+    pair = leave_one_out(table[:, 1:], "bc")
+    assert (pair[0].looks_random, pair[0].reason) == (False, "the others always say the same")
+
+
+def test_turns_and_dialogues_have_raters_of_their_own():
+    def sample(name, response, values):
+        return Sample(id=name, response=response, ratings={"Overall": Rating(values)})
+
+    samples = [
+        *(sample(f"t{i}", "x", (i, i + i % 2)) for i in range(5)),
+        *(sample(f"d{i}", None, (i, -i, i)) for i in range(4)),
+    ]
+    turns, dialogues = rater_reports(samples)
+    assert (turns.level, turns.report.n_items, turns.report.n_raters) == ("turn", 5, 2)
+    assert (dialogues.level, dialogues.report.n_items) == ("dialogue", 4)
+    assert dialogues.to_record()["level"] == "dialogue"
+    with pytest.raises(UsageError, match="Did you mean 'Overall'"):
+        rater_reports(samples, ["Overal"])
 
 
 def test_a_report_is_ready_for_json():

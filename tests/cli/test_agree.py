@@ -174,14 +174,177 @@ def test_a_run_without_ratings_has_nothing_to_agree_with(dialeval, tmp_path):
 def test_a_rater_who_answers_anything_is_pointed_out(dialeval, rated):
     done = dialeval("raters", str(rated / "rated.jsonl"))
     assert "rater3 looks random" in done.out
-    report = json.loads(dialeval("raters", str(rated / "rated.jsonl"), "--json").out)["Overall"]
+    (report,) = json.loads(dialeval("raters", str(rated / "rated.jsonl"), "--json").out)
+    assert (report["quality"], report["level"]) == ("Overall", "turn")
     assert (report["n_items"], report["n_raters"]) == (10, 3)
 
 
 def test_the_published_agreement_of_holistic_eval_comes_out(dialeval, datasets, golden):
     path = datasets / "rated" / "holistic" / "context_data_release.csv"
-    report = json.loads(dialeval("raters", str(path), "--json").out)["coherence"]
+    reports = json.loads(dialeval("raters", str(path), "--json").out)
+    (report,) = [one for one in reports if one["quality"] == "coherence"]
     expected = golden["inter_rater_leave_one_out"]["released_files"]
     for name, value in expected["context_data_release.csv (200x10)"].items():
         if name != "paper_table3":
             assert report["leave_one_out"][name]["value"] == pytest.approx(value, abs=1e-6)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """An ordinary table whose ratings go by a name of their own, and scores for it."""
+    path = tmp_path / "ratings.csv"
+    rows = [f"s{i},hi,answer {i},bot{i % 4},{i * 7 % 12}\n" for i in range(12)]
+    path.write_text("id,context,response,system,overall\n" + "".join(rows))
+    scores = [f"s{i};{i * 7 % 12 + i % 3};{i if i > 2 else ''}\n" for i in range(12)]
+    (tmp_path / "mine.csv").write_text("id;mine;other\n" + "".join(scores))
+    return path
+
+
+def with_scores(path, *more):
+    return ["agree", str(path), "--scores", str(path.parent / "mine.csv"), *more]
+
+
+def test_columns_of_ratings_can_be_named(dialeval, table):
+    done = dialeval(
+        *with_scores(table, "--rating", "overall", "--scale", "overall=0..11", "--json")
+    )
+    row, _ = json.loads(done.out)
+    assert (row["quality"], row["n"]) == ("overall", 12)
+    (report,) = json.loads(dialeval("raters", str(table), "--rating", "overall", "--json").out)
+    assert (report["quality"], report["n_items"]) == ("overall", 12)
+    mapped = with_scores(table, "--rating", "overall", "--map", "system=context", "--by", "system")
+    assert json.loads(dialeval(*mapped, "--json").out)[0]["n"] == 1
+    outside = dialeval("raters", str(table), "--rating", "overall", "--scale", "overall=1..5")
+    assert (outside.code, "outside its scale 1 to 5" in outside.err) == (2, True)
+
+
+@pytest.mark.parametrize("more", [[], ["--quality", "overall"]])
+def test_where_no_column_counts_as_ratings_the_unused_ones_are_named(dialeval, table, more):
+    for arguments in (with_scores(table, *more), ["raters", str(table), *more]):
+        done = dialeval(*arguments)
+        assert done.code == 2
+        assert "no sample has ratings. Not used: overall." in done.err
+        assert "--rating overall" in done.err
+        assert "rating_overall_1" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("only.csv", "id,rating_overall_1,rating_overall_2\n{csv}"),
+        ("only.jsonl", "{jsonl}"),
+    ],
+)
+def test_ratings_need_no_dialogues(dialeval, table, name, text):
+    given = [(f"s{i}", i * 7 % 12, i) for i in range(12)]
+    csv = "".join(f"{ident},{a},{b}\n" for ident, a, b in given)
+    records = [{"id": ident, "ratings": {"overall": [a, b]}} for ident, a, b in given]
+    jsonl = "".join(json.dumps(record) + "\n" for record in records)
+    path = table.parent / name
+    path.write_text(text.format(csv=csv, jsonl=jsonl))
+    row, _ = json.loads(dialeval(*with_scores(path, "--target", "rater:1", "--json")).out)
+    assert (row["level"], row["n"]) == ("turn", 12)
+    (report,) = json.loads(dialeval("raters", str(path), "--json").out)
+    assert (report["n_items"], report["n_raters"]) == (12, 2)
+    assert dialeval("score", str(path), "-m", "length").code == 2
+
+
+def test_ratings_that_are_dropped_are_remarked(dialeval, table):
+    path = table.parent / "odd.csv"
+    rows = [f"s{i},{i},{'N/A' if i < 3 else i}\n" for i in range(12)]
+    path.write_text("id,rating_overall_1,rating_overall_2\n" + "".join(rows))
+    for arguments in (with_scores(path), ["raters", str(path)]):
+        done = dialeval(*arguments)
+        assert "odd.csv:2: rating_overall_2: 'N/A' is not a number: dropped, and 2 more" in done.err
+        assert dialeval(*arguments, "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ratings.csv", "is a file, not a run. Score it first: dialeval score"),
+        ("ratings.csv", "--scores SCORES.csv"),
+        ("nowhere", "no such folder"),
+        (".", "it has no manifest.json. dialeval score FILE -o RUN makes one"),
+    ],
+)
+def test_what_is_no_run_is_told_what_to_do(dialeval, table, name, message):
+    done = dialeval("agree", str(table.parent / name))
+    assert (done.code, message in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize("option", [["--rating", "x"], ["--map", "id=x"], ["--scale", "x=1..5"]])
+def test_options_for_files_are_refused_for_runs(dialeval, rated, option):
+    done = dialeval("agree", str(rated / "run"), *option)
+    assert (done.code, f"{option[0]} goes with --scores" in done.err) == (2, True)
+
+
+def test_headings_say_what_is_compared(dialeval, table):
+    named = with_scores(table, "--rating", "overall", "--by", "system")
+    assert "means of systems over turns): Pearson" in dialeval(*named, "--test", "williams").out
+    assert "spearman (" in dialeval(*named, "--relations").out
+    assert "means of systems over turns)" in dialeval(*named, "--relations").out
+    picture = table.parent / "picture.svg"
+    for more in ([], ["--relations"]):
+        dialeval(*named, *more, "--plot", str(picture))
+        assert "means of systems over turns" in picture.read_text(encoding="utf-8")
+    refused = dialeval(
+        *with_scores(table, "--rating", "overall"), "--relations", "--by", "within-item"
+    )
+    assert (refused.code, "use --by turn or --by system" in refused.err) == (2, True)
+
+
+def test_a_ranking_says_which_samples_it_leaves_out(dialeval, table):
+    done = dialeval(*with_scores(table, "--rating", "overall", "--test", "williams"))
+    assert "3 samples are left out because not all metrics scored them; other scored" in done.err
+    assert "a new one begins with the first metric that is significantly worse" in done.out
+
+
+def test_no_interval_of_width_zero_is_shown(dialeval, table):
+    done = dialeval(*with_scores(table, "--rating", "overall", "--by", "system"))
+    assert "no interval: fewer than 5 items" in done.out
+    assert "[" not in done.out
+
+
+def test_a_maximum_over_raters_shows_no_pairs(dialeval, rated):
+    done = dialeval("agree", str(rated / "run"), "--target", "max-over-raters")
+    assert "pairs" not in done.out
+    assert "pairs" in dialeval("agree", str(rated / "run")).out
+
+
+def test_a_single_rater_is_not_called_random(dialeval, table):
+    done = dialeval("raters", str(table), "--rating", "overall")
+    assert "overall: only one rater" in done.out
+    assert "random" not in done.out
+
+
+def test_levels_are_kept_apart_and_many_qualities_fit_the_page(dialeval, tmp_path):
+    path = tmp_path / "levels.jsonl"
+    names = [f"a quality with a long name {i}" for i in range(6)]
+    rows = [
+        {
+            "id": str(i),
+            "context": ["hi"],
+            "response": "x" if i < 12 else None,
+            "ratings": {name: [i % 5, i * 2 % 5, i % 3] for name in names},
+        }
+        for i in range(20)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reports = json.loads(dialeval("raters", str(path), "--json").out)
+    assert {(one["level"], one["n_items"]) for one in reports} == {("turn", 12), ("dialogue", 8)}
+    assert len(reports) == 12
+    shown = dialeval("raters", str(path)).out
+    assert max(len(line) for line in shown.split("turns")[1].splitlines()[:40]) <= 100
+    for title in ("kappa, linear", "alpha, nominal", "pairs: Pearson, max", "pairs: Spearman, max"):
+        assert title in shown
+    assert "turns" in shown
+    assert "dialogues" in shown
+
+
+def test_a_rating_column_in_json_is_told_where_ratings_belong(dialeval, tmp_path):
+    path = tmp_path / "flat.jsonl"
+    path.write_text('{"id": "a", "response": "x", "rating_overall": 4}\n')
+    done = dialeval("raters", str(path))
+    assert (done.code, '"ratings": {"overall": [4, 5]}' in done.err) == (2, True)
+    assert "rating_rating" not in done.err

@@ -8,6 +8,8 @@ The interval is symmetric on Fisher's scale, with the standard deviation s of th
 
     tanh(atanh(value) -+ t s),    t = quantile of Student's t with n - 2 degrees of freedom
 
+Few items are not resampled: see `few_items.py`.
+
 Skewed scores and heavy tails make that too short for Pearson's r, whose error depends on them
 (ranks have no tails). There the half width is the larger one of t s and q e, with e the standard
 error of the data and q the 95 % quantile over the rounds of |atanh(r*) - atanh(r)| / e*, each round
@@ -56,10 +58,11 @@ class Bootstrap(Resampling):
 
 @dataclass(frozen=True)
 class Interval:
-    """Both None where the rounds say nothing: perfect agreement, or hardly a round is defined."""
+    """Both ends None where nothing can be said, and `reason` says why."""
 
     low: float | None
     high: float | None
+    reason: str = ""
 
 
 def resample(statistics: Sequence[Statistic], n: int, bootstrap: Bootstrap) -> list[Floats]:
@@ -85,7 +88,7 @@ def draw_counts(uniform: Floats) -> Counts:
 def fisher_interval(value: float, rounds: Floats, n: int, level: float) -> Interval:
     """Of a correlation of n pairs, from its values over the bootstrap rounds."""
     half = _half_width(value, rounds, n, level)
-    return Interval(None, None) if half is None else _around(value, half)
+    return half if isinstance(half, Interval) else _around(value, half)
 
 
 def studentised_interval(
@@ -93,8 +96,8 @@ def studentised_interval(
 ) -> Interval:
     """Of Pearson's r with its standard error, and the same of each round."""
     half = _half_width(value, rounds, n, level)
-    if half is None:
-        return Interval(None, None)
+    if isinstance(half, Interval):
+        return half
     usable = (np.abs(rounds) < PERFECT) & (errors > 0)  # neither is true of NaN
     if 2 * int(usable.sum()) >= len(rounds):
         r = rounds[usable]
@@ -103,12 +106,14 @@ def studentised_interval(
     return _around(value, half)
 
 
-def _half_width(value: float, rounds: Floats, n: int, level: float) -> float | None:
-    """t s, or None where the rounds say nothing."""
+def _half_width(value: float, rounds: Floats, n: int, level: float) -> float | Interval:
+    """t s, or no interval where the rounds say nothing."""
+    if abs(value) >= PERFECT:
+        return Interval(None, None, NO_SPREAD)
     defined = rounds[~np.isnan(rounds)]
     imperfect = np.abs(defined[np.abs(defined) < PERFECT])
-    if abs(value) >= PERFECT or 2 * len(defined) < len(rounds) or not len(imperfect):
-        return None
+    if 2 * len(defined) < len(rounds) or not len(imperfect):
+        return Interval(None, None, "most draws of items are constant")
     # a perfect round has no finite place on Fisher's scale: it counts as the nearest that has
     most = float(imperfect.max())
     deviation = float(np.arctanh(np.clip(defined, -most, most)).std())
@@ -117,8 +122,11 @@ def _half_width(value: float, rounds: Floats, n: int, level: float) -> float | N
 
 def _around(value: float, half: float) -> Interval:
     centre = float(np.arctanh(value))
+    if half < 1e-9:
+        return Interval(None, None, "all draws of items agree alike")
     return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
 
 
+NO_SPREAD = "perfect agreement"
 PERFECT = 1 - 1e-12
 """From here on a correlation is 1 up to rounding."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from dialeval.agreement.ranks import Floats
 from dialeval.agreement.rated import RatedLevel
 from dialeval.errors import UsageError, did_you_mean
 
+if TYPE_CHECKING:
+    from dialeval.sample import Level
+
 By = Literal["turn", "system", "within-item", "within-system"]
 
 COEFFICIENTS: dict[Name, Coefficient] = {
@@ -37,7 +40,20 @@ def check_rated(levels: Sequence[RatedLevel]) -> None:
     """There is something to agree with in every data set."""
     for dataset in dict.fromkeys(level.dataset for level in levels):
         if not any(level.qualities for level in levels if level.dataset == dataset):
-            raise UsageError(f"{dataset or 'the data'}: no sample has ratings")
+            raise UsageError(
+                f"{dataset or 'the data'}: no sample has ratings. A run keeps those of the files"
+                " that it scored: dialeval score FILE --rating COLUMN -o RUN"
+            )
+
+
+def points(level: Level, by: By) -> str:
+    """What is a point in a plot of this grouping, for headings."""
+    return {
+        "turn": f"{level}s",
+        "system": f"means of systems over {level}s",
+        "within-item": f"{level}s within items",
+        "within-system": f"{level}s within systems",
+    }[by]
 
 
 @dataclass(frozen=True)
@@ -83,6 +99,30 @@ def cases_of(level: RatedLevel, metrics: Sequence[str], by: By) -> list[Case]:
 def oriented(case: Case) -> Floats:
     """Scores that are better the higher they are."""
     return -case.scores if case.level.directions[case.metric] == "lower" else case.scores
+
+
+@dataclass(frozen=True)
+class CommonSamples:
+    """Metrics on the samples that all of them scored; the others have no scores any more."""
+
+    cases: list[Case]
+    left_out: int
+    """Rated samples that some metrics scored, but not all."""
+    scarcest: str
+    """The metric with the fewest scores, where samples are left out."""
+
+
+def on_common_samples(cases: Sequence[Case]) -> CommonSamples:
+    """Of the metrics of one quality. One without any score does not count."""
+    scored = [~np.isnan(case.scores + case.ratings[:, 0]) for case in cases]
+    counted = {case.metric: there for case, there in zip(cases, scored, strict=True) if there.any()}
+    if not counted:
+        return CommonSamples(list(cases), 0, "")
+    common = np.logical_and.reduce(list(counted.values()))
+    left_out = int(np.logical_or.reduce(list(counted.values())).sum() - common.sum())
+    scarcest = min(counted, key=lambda metric: int(counted[metric].sum())) if left_out else ""
+    kept = [replace(case, scores=np.where(common, case.scores, np.nan)) for case in cases]
+    return CommonSamples(kept, left_out, scarcest)
 
 
 def correlate(

@@ -5,7 +5,7 @@
     kendall    tau-b; p exact for few items without ties, else normal   (kendall.py)
 
 p is two-sided, of the hypothesis that there is no correlation. A confidence interval needs a
-`Bootstrap`, which holds the generator:
+`Bootstrap`, which holds the generator (few items have one from a formula: `few_items.py`):
 
     correlations(scores, ratings, Bootstrap(np.random.default_rng(1)))["spearman"].low
 
@@ -29,6 +29,7 @@ from dialeval.agreement.bootstrap import (
     resample,
     studentised_interval,
 )
+from dialeval.agreement.few_items import BOOTSTRAP_FROM, interval_of_few
 from dialeval.agreement.kendall import KendallCounts
 from dialeval.agreement.product_moment import pearson_r, pearson_with_error, spearman_of_counts
 from dialeval.agreement.ranks import Counts, Floats, rank, tied_pairs
@@ -58,11 +59,12 @@ class Correlation:
     p: float | None = None
     low: float | None = None
     high: float | None = None
-    """Also None without a bootstrap, and where all agrees perfectly: rounds then cannot differ."""
+    """Also None without a bootstrap, and where `no_interval` says why there is none."""
     ties_x: int = 0
     """Pairs of items with the same x, of n(n - 1)/2."""
     ties_y: int = 0
     reason: str = ""
+    no_interval: str = ""
 
 
 def pearson(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Correlation:
@@ -98,11 +100,15 @@ def correlations(
         found[name] = Correlation(
             name, value, pairs.n, pairs.n_missing, p, None, None, *ties, reason
         )
-    if bootstrap and statistics:
-        made = {name: make() for name, make in statistics.items()}
-        rounds = resample(list(made.values()), pairs.n, bootstrap)
+    if bootstrap:
+        few = [name for name in statistics if pairs.n < BOOTSTRAP_FROM[name]]
+        made = {name: make() for name, make in statistics.items() if name not in few}
+        rounds = resample(list(made.values()), pairs.n, bootstrap) if made else []
         for (name, statistic), values in zip(made.items(), rounds, strict=True):
             found[name] = _with_interval(found[name], statistic, values, bootstrap.level)
+        for name in few:
+            interval = interval_of_few(name, found[name].value or 0.0, pairs.n, bootstrap.level)
+            found[name] = _between(found[name], interval)
     return found
 
 
@@ -185,7 +191,11 @@ def _with_interval(
         interval = studentised_interval(value, error, rounds[:, 0], rounds[:, 1], n, level)
     else:
         interval = fisher_interval(value, rounds, n, level)
-    return replace(correlation, low=interval.low, high=interval.high)
+    return _between(correlation, interval)
+
+
+def _between(correlation: Correlation, ends: Interval) -> Correlation:
+    return replace(correlation, low=ends.low, high=ends.high, no_interval=ends.reason)
 
 
 def _once(n: int) -> Counts:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.agreement.cases import By, Case, cases_of, check_rated
+from dialeval.agreement.cases import By, Case, cases_of, check_rated, points
 from dialeval.agreement.grouping import system_means
 from dialeval.pictures import (
     Bar,
@@ -53,7 +53,7 @@ def draw_relations(found: Sequence[Relations]) -> Drawing:
             one.names,
             one.names,
             one.values,
-            title=f"{one.of.capitalize()} among themselves ({one.level}s)",
+            title=f"{one.of.capitalize()} among themselves ({points(one.level, one.by)})",
             note=f"{one.coefficient.capitalize()}, {one.dataset}",
         )
         for one in found
@@ -125,11 +125,12 @@ def _bars(rows: Sequence[AgreementRow]) -> Drawing:
             for row in sorted(here, key=lambda row: order[row.metric])
         ]
         about = "" if several else f" with {here[0].quality}"
-        note = f"{dataset}, by {here[0].by}, target: {here[0].target}; 95 % intervals"
+        intervals = "; 95 % intervals" if any(bar.low is not None for bar in bars) else ""
+        note = f"{dataset}, by {here[0].by}, target: {here[0].target}{intervals}"
         panels.append(
             bar_chart(
                 bars,
-                title=f"Agreement{about} ({level}s)",
+                title=f"Agreement{about} ({points(level, here[0].by)})",
                 x_label="Spearman's rank correlation",
                 note=note,
             )

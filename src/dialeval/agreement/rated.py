@@ -90,8 +90,7 @@ def rated_samples(
         metric: np.array([of_metric.get(i) for i in ids], dtype=np.float64)
         for metric, of_metric in scores.items()
     }
-    joined = sum(bool((~np.isnan(column)).any()) for column in columns.values())
-    if ids and not joined:
+    if ids and not any(ident in of_metric for of_metric in scores.values() for ident in ids):
         raise UsageError(
             f"{dataset or 'the data'}: no sample has one of the ids of the scores. The first is"
             f" {ids[0]!r} here and {next(iter(next(iter(scores.values()))), '')!r} there."
@@ -175,7 +174,7 @@ def _collect(
     for source, row in enumerate(rows):
         known.update(dict.fromkeys(row.ratings))
         levels.setdefault(row.level, _Level()).add(source, row, target, qualities)
-    _check_qualities(dataset, known, qualities)
+    check_qualities(dataset, known, qualities)
     return [
         RatedLevel(
             dataset,
@@ -200,7 +199,8 @@ def _scores_of(sources: Integers, scores: Mapping[str, Floats]) -> dict[str, Flo
     }
 
 
-def _check_qualities(dataset: str, known: Iterable[str], wanted: Sequence[str]) -> None:
+def check_qualities(dataset: str, known: Iterable[str], wanted: Sequence[str]) -> None:
+    """Each quality that was asked for is rated here."""
     here, known = dataset or "the data", list(known)
     if wanted and not known:
         raise UsageError(f"{here}: no sample has ratings")

@@ -11,18 +11,19 @@ human variance  variance over the raters of an item (ddof 0), mean over items (T
 NaN is a missing rating; each statistic uses the items it can and counts the rest.
 
 A rater looks random where the leave-one-out Pearson correlation is below `WEAK`, or is not
-distinguishable from 0 (one-sided p of Student's t above .05), or does not exist. The first rule is
-needed because many items make even r = .16 significant: of HolisticEval's ten raters of context,
-the two with -.08 and .16 are flagged and the next, with .36, is not. The second because few items
-make .3 easy to come by.
+distinguishable from 0 (one-sided p of Student's t above .05), or where all of their ratings are the
+same while those of the others are not. The first rule is needed because many items make even
+r = .16 significant: of HolisticEval's ten raters of context, the two with -.08 and .16 are flagged
+and the next, with .36, is not. The second because few items make .3 easy to come by. Nothing is
+said of a rater who shares fewer than `FEWEST` items with others: too little data is no behaviour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,12 +38,18 @@ from dialeval.agreement.coefficient import (
 from dialeval.agreement.intraclass import icc_mean, icc_single
 from dialeval.agreement.kappa import fleiss_kappa, mean_cohen_kappa
 from dialeval.agreement.ranks import Floats
+from dialeval.agreement.rated import check_qualities, ratings_table
 from dialeval.agreement.student import correlation_two_sided_p
 from dialeval.agreement.targets import mean_rating
+
+if TYPE_CHECKING:
+    from dialeval.sample import Level, Sample
 
 WEAK = 0.2
 """Below this a rater's agreement with the others is called very weak (Evans 1996)."""
 LEVEL = 0.05
+FEWEST = 10
+"""Below this a correlation must exceed .55 not to be chance: good raters would be accused."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,10 @@ class MeanAndMax:
 
 @dataclass(frozen=True)
 class Rater:
-    """One rater beside the others. `p` is one-sided, of the Pearson correlation."""
+    """One rater beside the others. `p` is one-sided, of the Pearson correlation.
+
+    `reason` says why the rater looks random or, where that is not so, why nobody can tell.
+    """
 
     name: str
     n: int
@@ -99,6 +109,32 @@ class RaterReport:
         return asdict(self) | {"raters": [asdict(rater) for rater in self.raters]}
 
 
+@dataclass(frozen=True)
+class QualityRaters:
+    """The raters of one quality of one level: a turn and a dialogue are not items of one kind."""
+
+    level: Level
+    quality: str
+    report: RaterReport
+
+    def to_record(self) -> dict[str, Any]:
+        return {"level": self.level, "quality": self.quality} | self.report.to_record()
+
+
+def rater_reports(samples: Iterable[Sample], qualities: Sequence[str] = ()) -> list[QualityRaters]:
+    """A report for each level and each quality (of those wanted) that has ratings there."""
+    rated: dict[tuple[Level, str], list[Sample]] = {}
+    for sample in samples:
+        for quality in sample.ratings:
+            rated.setdefault((sample.level, quality), []).append(sample)
+    check_qualities("", dict.fromkeys(quality for _, quality in rated), qualities)
+    return [
+        QualityRaters(level, quality, summarise_raters(*ratings_table(found, quality)))
+        for (level, quality), found in rated.items()
+        if not qualities or quality in qualities
+    ]
+
+
 def summarise_raters(ratings: Floats, names: Sequence[str]) -> RaterReport:
     """Every statistic of agreement for a table of items x raters, NaN where nobody answered."""
     if ratings.ndim != 2 or ratings.shape[1] != len(names):
@@ -126,8 +162,9 @@ def summarise_raters(ratings: Floats, names: Sequence[str]) -> RaterReport:
 
 def leave_one_out(ratings: Floats, names: Sequence[str]) -> tuple[Rater, ...]:
     """Each rater against the mean of the others, over the items that both sides rated."""
+    alone = len(names) == 1
     return tuple(
-        _rater(name, ratings[:, place], mean_rating(np.delete(ratings, place, axis=1)))
+        _rater(name, ratings[:, place], mean_rating(np.delete(ratings, place, axis=1)), alone)
         for place, name in enumerate(names)
     )
 
@@ -156,20 +193,15 @@ def _mean_and_max(pearson: list[Agreement], spearman: list[Agreement]) -> MeanAn
     )
 
 
-def _rater(name: str, own: Floats, others: Floats) -> Rater:
+def _rater(name: str, own: Floats, others: Floats, alone: bool) -> Rater:
     pearson = pearson_of(own, others)
     given = own[~np.isnan(own)]
     p = None
-    if pearson.value is None:
-        reason = pearson.reason
-    else:
+    if pearson.value is not None:
         half = correlation_two_sided_p(pearson.value, pearson.n) / 2
         p = half if pearson.value > 0 else 1 - half
-        reason = ""
-        if pearson.value < WEAK:
-            reason = f"correlation with the others below {WEAK:g}"
-        elif p > LEVEL:
-            reason = f"correlation with the others may be chance (p > {LEVEL:g})"
+    unknown = _why_unknown(own, others, pearson, alone)
+    suspicion = "" if unknown else _suspicion(pearson.value, p)
     return Rater(
         name=name,
         n=len(given),
@@ -177,6 +209,24 @@ def _rater(name: str, own: Floats, others: Floats) -> Rater:
         pearson=pearson,
         spearman=spearman_of(own, others),
         p=p,
-        looks_random=bool(reason),
-        reason=reason,
+        looks_random=bool(suspicion),
+        reason=suspicion or unknown,
     )
+
+
+def _why_unknown(own: Floats, others: Floats, pearson: Agreement, alone: bool) -> str:
+    """Why it cannot be told whether a rater answers at random."""
+    if alone:
+        return "only one rater"
+    if pearson.n < FEWEST:
+        return f"too few common items: {pearson.n} of at least {FEWEST}"
+    common = others[~np.isnan(own) & ~np.isnan(others)]
+    return "the others always say the same" if common.min() == common.max() else ""
+
+
+def _suspicion(correlation: float | None, p: float | None) -> str:
+    if correlation is None or p is None:
+        return "always gives the same rating"
+    if correlation < WEAK:
+        return f"correlation with the others below {WEAK:g}"
+    return f"correlation with the others may be chance (p > {LEVEL:g})" if p > LEVEL else ""

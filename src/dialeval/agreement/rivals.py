@@ -1,10 +1,13 @@
 """Does one metric agree with people better than another, and is the difference real?
 
-For each quality the metrics stand in the order of their correlation with people. Each pair is
-tested on the samples that both scored (Williams or PERM-BOTH, two-sided), p is corrected by Holm
-over all pairs of the quality. A new cluster begins with the first metric than which some metric of
-the current one is significantly better (rule `any` of `clusters.py`, as in mt-metrics-eval): what
-shares the first cluster with the best metric was not shown to be worse than another of it.
+For each quality the metrics stand in the order of their correlation with people, and each pair is
+tested (Williams or PERM-BOTH, two-sided), p corrected by Holm over all pairs of the quality. Order
+and tests rest on the same samples, those that every metric scored: on others of its own, a metric
+could stand above one that beats it. A metric without any score takes no part in that.
+
+Going down the ranking, a new cluster begins with the first metric that is significantly worse than
+a metric of the current cluster (rule `any` of `clusters.py`, as in mt-metrics-eval): what shares
+the first cluster with the best metric was not shown to be worse than another of it.
 
 A metric that is better the lower it is, is turned over first: a strong negative correlation is then
 as good as a strong positive one. That is said of it in `Contender.turned`.
@@ -19,7 +22,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.cases import By, Case, cases_of, check_rated, correlate, oriented
+from dialeval.agreement.cases import (
+    By,
+    Case,
+    cases_of,
+    check_rated,
+    correlate,
+    on_common_samples,
+    oriented,
+)
 from dialeval.agreement.clusters import draw_lines
 from dialeval.agreement.grouping import system_means
 from dialeval.agreement.holm import holm
@@ -49,7 +60,7 @@ _PERMUTED: dict[By, CorrelationLevel] = {
 
 @dataclass(frozen=True)
 class Contender:
-    """A metric in the ranking; `cluster` counts from 1, `correlation` is over its own samples."""
+    """A metric in the ranking; `cluster` counts from 1."""
 
     metric: str
     cluster: int
@@ -83,6 +94,20 @@ class MetricRanking:
     alpha: float
     metrics: tuple[Contender, ...]
     pairs: tuple[Duel, ...]
+    left_out: int
+    """Samples that some of the metrics scored, but not all."""
+    scarcest: str
+    """The metric with the fewest scores, where samples were left out."""
+
+    @property
+    def remark(self) -> str:
+        """What the ranking does not rest on, and what to do about it."""
+        if not self.left_out:
+            return ""
+        return (
+            f"{self.quality}: {self.left_out:,} samples are left out because not all metrics scored"
+            f" them; {self.scarcest} scored fewest (without it: name the others with -m)"
+        )
 
     @property
     def warning(self) -> str:
@@ -99,7 +124,7 @@ class MetricRanking:
     def to_record(self) -> dict[str, Any]:
         record = asdict(self)
         record |= {name: list(record[name]) for name in ("metrics", "pairs")}
-        return record | {"warning": self.warning}
+        return record | {"warning": self.warning, "remark": self.remark}
 
 
 def rank_metrics(
@@ -164,6 +189,8 @@ def _ranking(
     alpha: float,
     one_test: Callable[[Case, Case], MetricTest],
 ) -> MetricRanking:
+    common = on_common_samples(field)
+    field = common.cases
     found = {
         case.metric: correlate(
             oriented(case), case.ratings[:, 0], case.groups, by, names=[coefficient]
@@ -204,6 +231,8 @@ def _ranking(
         alpha,
         tuple(contenders),
         tuple(duels),
+        common.left_out,
+        common.scarcest,
     )
 
 

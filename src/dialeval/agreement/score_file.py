@@ -1,47 +1,106 @@
-"""Scores that another tool computed: a CSV with a column `id` and one column for each metric."""
+"""Scores that another tool computed: a table with a column `id` and one column for each metric.
+
+Commas, semicolons or tabs, whichever makes a header with a column `id`. Like any other file it may
+be compressed, and all that is wrong with it is told at once.
+"""
 
 from __future__ import annotations
 
-import csv
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from dialeval.errors import InputError, Problem, UsageError
+from dialeval.errors import InputError, UsageError, did_you_mean
+from dialeval.readers.plain_csv import column_names, first_row, rows
+from dialeval.readers.rating_values import shown
+from dialeval.readers.reader import Place, Problems, UnreadableError
+from dialeval.readers.source import Source
 
 Scores = Mapping[str, Mapping[str, float | None]]
 """Metric -> id of the sample -> score."""
 
 
 def read_scores(path: Path) -> Scores:
-    """All of its columns. An empty cell is a missing score; everything else must be a number."""
-    problems: list[Problem] = []
+    """All of its columns. An empty cell or NaN is a missing score; all else must be a number."""
+    problems = Problems()
+    place = Place(problems, str(path))
     scores: dict[str, dict[str, float | None]] = {}
-    seen: set[str] = set()
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if "id" not in (rows.fieldnames or ()):
-                raise UsageError(f"{path}: a column named 'id' is needed to join the scores")
-            for row in rows:
-                if row["id"] in seen:
-                    text = f"{row['id']!r} occurs twice"
-                    problems.append(Problem(str(path), rows.line_num, "id", text))
-                seen.add(row["id"])
-                for name, text in row.items():
-                    if name is None or name == "id":
-                        continue
-                    try:
-                        value = float(text) if text else None
-                    except (TypeError, ValueError):
-                        problems.append(
-                            Problem(str(path), rows.line_num, name, f"{text!r} is not a number")
-                        )
-                        continue
-                    scores.setdefault(name, {})[row["id"]] = value
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
-    if problems:
-        raise InputError(problems[:1000], max(0, len(problems) - 1000))
-    if not scores:
-        raise UsageError(f"{path}: no column of scores beside 'id'")
+        source = Source(path)
+        if source.is_directory:
+            raise UsageError(f"{path}: is a folder, not a table of scores")
+        if source.is_missing:
+            raise UsageError(f"{path}: there is no such file of scores")
+        if b"\0" in source.head:
+            raise UsageError(f"{path}: is binary, not a table of scores")
+        scores = _read(source, place)
+    except UnreadableError as error:
+        place.line = error.line
+        place.error(error.field, error.problem)
+    if problems.errors:
+        errors = [problem for problem in problems.kept if problem.severity == "error"]
+        raise InputError(errors, problems.errors - len(errors))
+    if all(value is None for of_metric in scores.values() for value in of_metric.values()):
+        raise UsageError(f"{path}: there is no score in it, only empty cells and NaN")
     return scores
+
+
+def _read(source: Source, place: Place) -> dict[str, dict[str, float | None]]:
+    table = rows(source, place, _delimiter(source))
+    line, cells = next(table, (0, []))
+    header = column_names(cells)
+    _check_header(source.name, header)
+    metrics = [name for name in header if name != "id"]
+    scores: dict[str, dict[str, float | None]] = {name: {} for name in metrics}
+    seen: set[str] = set()
+    for line, cells in table:
+        place.line = line
+        if len(cells) != len(header):
+            place.error("", f"{len(cells)} cells, but the header has {len(header)} columns")
+            continue
+        row = dict(zip(header, cells, strict=True))
+        ident = row["id"].strip()
+        if not ident:
+            place.error("id", "missing")
+        elif ident in seen:
+            place.error("id", f"{ident[:80]!r} occurs twice")
+        seen.add(ident)
+        for name in metrics:
+            scores[name][ident] = _number(row[name], name, place)
+    if not seen:
+        raise UnreadableError("there is a header but no row below it", 1)
+    return scores
+
+
+def _delimiter(source: Source) -> str:
+    def fits(delimiter: str) -> tuple[bool, int]:
+        names = column_names(first_row(source, delimiter))
+        return "id" in names, len(names)
+
+    return max((",", ";", "\t"), key=fits)
+
+
+def _check_header(path: str, header: list[str]) -> None:
+    if not header:
+        raise UsageError(f"{path}: the file is empty")
+    if "id" not in header:
+        raise UsageError(
+            f"{path}: a column named 'id' is needed to join the scores.{did_you_mean('id', header)}"
+            f" The first line holds: {shown(', '.join(header))}"
+        )
+    if twice := sorted({name for name in header if header.count(name) > 1}):
+        raise UsageError(f"{path}: the column {twice[0]!r} occurs twice")
+    if "" in header:
+        raise UsageError(f"{path}: column {header.index('') + 1} has no name")
+    if len(header) == 1:
+        raise UsageError(f"{path}: no column of scores beside 'id'")
+
+
+def _number(text: str, field: str, place: Place) -> float | None:
+    try:
+        value = float(text) if text.strip() else math.nan
+    except ValueError:
+        comma = ": write decimals with a point" if "," in text else ""
+        place.error(field, f"{shown(text)} is not a number{comma}")
+        return None
+    return None if math.isnan(value) else value

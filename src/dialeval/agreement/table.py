@@ -6,7 +6,8 @@
     by within-system    the correlation among the answers of one system, mean over the systems
 
 Held against the mean rating, one rater, or the maximum over raters (see `targets.py`). A maximum
-has no interval: resampling would show the spread of one rater, not of the best of several.
+has no interval: resampling would show the spread of one rater, not of the best of several. It has
+no accuracy of pairs either: that is largest with the rater who ties most, 1 with a constant one.
 
 Samples without a score or without a rating are left out and counted. Where a metric is better the
 lower it is, correlations keep their sign, but pairs count as ordered alike when the lower score
@@ -31,6 +32,7 @@ from dialeval.agreement.ranks import Floats
 from dialeval.agreement.rated import RatedLevel, rated_run
 from dialeval.agreement.resampling import Progress
 from dialeval.agreement.targets import Target, maximum_of
+from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
     from dialeval.metric import Direction
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 1_000_000
 """Of so many drawn pairs an accuracy is known to +-.001."""
+NO_PAIRS = "not taken as a maximum over raters"
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Estimate:
     groups: int | None = None
     """Groups in the mean, where it is one over groups."""
     groups_undefined: int | None = None
+    no_interval: str = ""
+    """Why there is none, although one was asked for."""
 
     def to_record(self) -> dict[str, Any]:
         """The four numbers always, the rest where there is something to tell."""
@@ -126,8 +131,29 @@ def open_rated(run: Run | str | Path, target: str, qualities: Sequence[str]) -> 
     """The rated samples of a run, by its directory or opened already."""
     from dialeval.run import open_run
 
-    opened = open_run(run) if isinstance(run, str | Path) else run
-    return rated_run(opened, Target.parse(target), qualities)
+    if isinstance(run, str | Path):
+        _check_is_run(Path(run))
+        run = open_run(run)
+    return rated_run(run, Target.parse(target), qualities)
+
+
+def _check_is_run(path: Path) -> None:
+    """A file of ratings, or the name of a data set, is the likeliest slip."""
+    if not path.exists():
+        raise UsageError(
+            f"there is no run {str(path)!r}: no such folder. dialeval score FILE -o {path} makes it"
+        )
+    if path.is_file():
+        raise UsageError(
+            f"{path} is a file, not a run. Score it first: dialeval score {path} -o"
+            f" runs/{path.name.partition('.')[0]}; or hold scores that you have against its"
+            f" ratings: dialeval agree {path} --scores SCORES.csv"
+        )
+    if not any((path / name).exists() for name in ("manifest.json", "job.json")):
+        raise UsageError(
+            f"{path} is not a run: it has no manifest.json. dialeval score FILE -o RUN makes one;"
+            " or name a file of ratings together with --scores SCORES.csv"
+        )
 
 
 def agreement_rows(
@@ -169,10 +195,11 @@ def _row(case: Case, by: By, bootstrap: Bootstrap | None, rng: np.random.Generat
         correlate(case.scores, column, case.groups, by, None if maximum else bootstrap)
         for column in columns
     ]
-    accuracies = [_pairwise(case, column, by, rng) for column in columns]
     if maximum:
+        pairwise = PairwiseAccuracy(None, None, None, 0, 0, reason=NO_PAIRS)
         estimates = {name: _maximum([one[name] for one in found], raters) for name in NAMES}
     else:
+        pairwise = _pairwise(case, columns[0], by, rng)
         estimates = {name: _estimate(found[0][name]) for name in NAMES}
     # of several raters, the counts are those of the one with the largest Spearman correlation
     best = raters.index(estimates["spearman"].rater) if estimates["spearman"].rater else 0
@@ -188,7 +215,7 @@ def _row(case: Case, by: By, bootstrap: Bootstrap | None, rng: np.random.Generat
         estimates,
         str(level.target),
         level.directions[case.metric],
-        max(accuracies, key=lambda one: -1.0 if one.value is None else one.value),
+        pairwise,
         shown.ties_x,
         shown.ties_y,
     )
@@ -206,8 +233,11 @@ def _pairwise(case: Case, column: Floats, by: By, rng: np.random.Generator) -> P
 
 def _estimate(found: Correlation | WithinGroups) -> Estimate:
     groups = undefined = None
+    no_interval = ""
     if isinstance(found, WithinGroups):
         groups, undefined = found.n_groups, found.n_undefined
+    else:
+        no_interval = found.no_interval
     return Estimate(
         found.value,
         found.p,
@@ -216,6 +246,7 @@ def _estimate(found: Correlation | WithinGroups) -> Estimate:
         found.reason,
         groups=groups,
         groups_undefined=undefined,
+        no_interval=no_interval,
     )
 
 

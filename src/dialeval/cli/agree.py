@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dialeval.cli.arguments import Files, Format, Json, Quiet
+from dialeval.cli.arguments import (
+    Columns,
+    Files,
+    Format,
+    Json,
+    Quiet,
+    RatingColumns,
+    Scales,
+    parse_pairs,
+    parse_scales,
+)
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
     from dialeval.agreement.rated import RatedLevel
+    from dialeval.readers import Samples
 
 Qualities = Annotated[
     list[str] | None,
@@ -51,7 +62,8 @@ def agree(
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="A CSV of scores from anywhere: a column id, and one per metric.",
+            help="A table of scores from anywhere (commas, semicolons or tabs): a column id, and"
+            " one per metric.",
             show_default=False,
         ),
     ] = None,
@@ -112,10 +124,16 @@ def agree(
     seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = 0,
     workers: Workers = None,
     format: Format = None,
+    map: Columns = None,
+    rating: RatingColumns = None,
+    scale: Scales = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """How well does each metric agree with each quality that people rated?
+
+    With --scores, RUN is a file of ratings: an id, and ratings in columns rating_NAME (several
+    raters: rating_NAME_1, rating_NAME_2) or in columns that --rating names.
 
     --plot draws a scatter plot where one metric meets one quality or --metric and --quality are
     both given, bars with intervals otherwise, and matrices with --relations.
@@ -127,8 +145,22 @@ def agree(
     from dialeval.terminal import counting_bar
 
     check_picture(plot)
-    levels = _levels(sources, scores, target, quality or [], lower or [], format)
-    shared: dict[str, Any] = {"metrics": metric or []}
+    if scores is None:
+        unfit = {
+            "--lower-is-better": lower,
+            "--format": format,
+            "--map": map,
+            "--rating": rating,
+            "--scale": scale,
+        }
+        levels = _levels_of_runs(sources, target, quality or [], unfit)
+    else:
+        if len(sources) > 1:
+            raise UsageError("--scores takes one file of ratings; name the scores of each in turn")
+        ratings = _load_ratings(sources, format, map, rating, scale)
+        levels = _levels_of_scores(ratings, scores, target, quality or [], lower or [])
+        _tell_remarks(ratings, quiet or as_json)
+    shared: dict[str, Any] = {"metrics": metric or [], "by": by}
     if relations:
         with counting_bar("relating", quiet=quiet or as_json) as progress:
             related = relate(levels, coefficient or "spearman", progress=progress, **shared)
@@ -141,7 +173,7 @@ def agree(
         else:
             show_relations(related)
         return
-    shared |= {"by": by, "seed": seed, "workers": workers or usual_workers()}
+    shared |= {"seed": seed, "workers": workers or usual_workers()}
     with counting_bar("correlating", quiet=quiet or as_json) as progress:
         rows = agreement_rows(
             levels, rounds=1000 if rounds is None else rounds, progress=progress, **shared
@@ -172,34 +204,62 @@ def agree(
         show_rankings(rankings)
 
 
-def _levels(
-    sources: list[str],
-    scores: Path | None,
-    target: str,
-    qualities: list[str],
-    lower: list[str],
-    format: str | None,
+def _levels_of_runs(
+    runs: list[str], target: str, qualities: list[str], unfit: dict[str, Any]
 ) -> list[RatedLevel]:
-    import dialeval
-    from dialeval.agreement.rated import rated_samples
-    from dialeval.agreement.score_file import read_scores
     from dialeval.agreement.table import open_rated
+
+    for option, given in unfit.items():
+        if given:
+            raise UsageError(
+                f"{option} goes with --scores: a run knows its metrics and ratings as they were"
+                " given to dialeval score"
+            )
+    return [level for run in runs for level in open_rated(run, target, qualities)]
+
+
+def _levels_of_scores(
+    ratings: Samples, scores: Path, target: str, qualities: list[str], lower: list[str]
+) -> list[RatedLevel]:
+    from dialeval.agreement.rated import rated_samples
+    from dialeval.agreement.rating_source import some_rated
+    from dialeval.agreement.score_file import read_scores
     from dialeval.agreement.targets import Target
 
-    if scores is None:
-        if lower:
-            raise UsageError("--lower-is-better goes with --scores: a run knows its metrics")
-        return [level for source in sources for level in open_rated(source, target, qualities)]
-    if len(sources) > 1:
-        raise UsageError("--scores takes one file of ratings; name the scores of each in turn")
     return rated_samples(
-        dialeval.load(*sources, format=format),
+        some_rated(ratings),
         read_scores(scores),
         Target.parse(target),
         qualities,
-        dataset=sources[0],
+        dataset=", ".join(ratings.formats),
         lower_is_better=lower,
     )
+
+
+def _load_ratings(
+    files: list[str],
+    format: str | None,
+    columns: list[str] | None,
+    ratings: list[str] | None,
+    scales: list[str] | None,
+) -> Samples:
+    from dialeval.agreement.rating_source import load_ratings
+
+    return load_ratings(
+        files,
+        format=format,
+        columns=parse_pairs(columns, "--map"),
+        ratings=tuple(ratings or ()),
+        scales=parse_scales(scales),
+    )
+
+
+def _tell_remarks(ratings: Samples, quiet: bool) -> None:
+    from dialeval.agreement.rating_source import remarks
+    from dialeval.terminal import say
+
+    if not quiet and (found := remarks(ratings)):
+        say(found, stderr=True, style="yellow")
 
 
 def usual_workers() -> int:
@@ -225,21 +285,25 @@ def raters(
     files: Files,
     quality: Qualities = None,
     format: Format = None,
+    map: Columns = None,
+    rating: RatingColumns = None,
+    scale: Scales = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Do the raters agree with each other?"""
-    import dialeval
-    from dialeval.agreement.rated import ratings_table
-    from dialeval.agreement.raters import summarise_raters
+    """Do the raters agree with each other?
+
+    Ratings stand in columns rating_NAME_1, rating_NAME_2 (one for each rater of the quality NAME),
+    or in JSON as "ratings": {"NAME": [4, 5, 3]}. Turns and whole dialogues are kept apart.
+    """
+    from dialeval.agreement.raters import rater_reports
+    from dialeval.agreement.rating_source import some_rated
     from dialeval.cli.show_agreement import show_raters
 
-    samples = list(dialeval.load(*files, format=format))
-    rated = dict.fromkeys(q for sample in samples for q in sample.ratings)
-    wanted = [q for q in rated if not quality or q in quality]
-    if not wanted:
-        raise UsageError(f"no ratings of {', '.join(quality) if quality else 'any quality'} here")
-    reports = {q: summarise_raters(*ratings_table(samples, q)) for q in wanted}
+    ratings = _load_ratings(files, format, map, rating, scale)
+    reports = rater_reports(some_rated(ratings), quality or [])
+    _tell_remarks(ratings, quiet or as_json)
     if as_json:
-        typer.echo(json.dumps({q: r.to_record() for q, r in reports.items()}, indent=2))
+        typer.echo(json.dumps([one.to_record() for one in reports], indent=2))
     else:
         show_raters(reports)

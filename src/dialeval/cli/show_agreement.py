@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dialeval.agreement.cases import points
 from dialeval.agreement.verdict import format_p
-from dialeval.terminal import print_table, say
+from dialeval.terminal import print_table, say, screen_width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dialeval.agreement.coefficient import Agreement
-    from dialeval.agreement.raters import RaterReport
+    from dialeval.agreement.raters import QualityRaters, RaterReport
     from dialeval.agreement.relations import Relations
     from dialeval.agreement.rivals import MetricRanking
     from dialeval.agreement.table import AgreementRow, Estimate
 
+_TESTS = {"williams": "Williams' test", "perm-both": "PERM-BOTH"}
 ARROWS = {"higher": " ↑", "lower": " ↓", "neither": ""}
 
 
@@ -39,17 +41,26 @@ def show_agreement(rows: Sequence[AgreementRow]) -> None:
     for name in ("dataset", "level"):
         if len({columns[name](row) for row in rows}) == 1:
             del columns[name]
+    maximum = rows[0].target == "max-over-raters"
+    if maximum:
+        del columns["pairs"], columns["tied"]
     print_table(
         list(columns),
         [[column(row) for column in columns.values()] for row in rows],
         right=range(list(columns).index("n"), len(columns)),
     )
     first = rows[0]
-    notes = [
-        "[low, high]: 95 % interval; * p < .05, ** p < .01",
-        "pairs: share of the pairs of items that the metric orders (or ties) as people do, near"
-        " ties calibrated; tied: pairs that people tie",
-    ]
+    estimates = [found for row in rows for found in row.correlations.values()]
+    without = sorted({found.no_interval for found in estimates if found.no_interval})
+    intervals = "[low, high]: 95 % interval; " if any(e.low is not None for e in estimates) else ""
+    notes = [f"{intervals}* p < .05, ** p < .01"]
+    if without:
+        notes.append(f"no interval: {', '.join(without)}")
+    if not maximum:
+        notes.append(
+            "pairs: share of the pairs of items that the metric orders (or ties) as people do, near"
+            " ties calibrated; tied: pairs that people tie"
+        )
     if first.by == "system":
         notes.append("by system: n counts systems, each with its mean score and mean rating")
     elif first.by != "turn":
@@ -60,7 +71,7 @@ def show_agreement(rows: Sequence[AgreementRow]) -> None:
             f"by {first.by}: mean of the correlations within up to {groups:,} {what}s; in up to"
             f" {undefined:,} there is none (fewer than 3 samples, or constant)"
         )
-    if first.target == "max-over-raters":
+    if maximum:
         notes.append(
             "target: maximum over raters (PONE's rule): the largest correlation with a rater, the"
             " smallest p, no interval"
@@ -93,7 +104,8 @@ def show_rankings(rankings: Sequence[MetricRanking]) -> None:
     for ranking in rankings:
         say()
         name = ranking.coefficient.capitalize()
-        say(f"{ranking.quality} ({ranking.dataset}, {ranking.level}s): {name}", style="bold")
+        compared = points(ranking.level, ranking.by)
+        say(f"{ranking.quality} ({ranking.dataset}, {compared}): {name}", style="bold")
         print_table(
             ["cluster", "metric", name, "n"],
             [
@@ -123,13 +135,17 @@ def show_rankings(rankings: Sequence[MetricRanking]) -> None:
             ],
             right=[2, 3, 4, 5],
         )
-        if ranking.warning:
-            say(ranking.warning, stderr=True, style="yellow")
+        for remark in (ranking.remark, ranking.warning):
+            if remark:
+                say(remark, stderr=True, style="yellow")
     if rankings:
         say()
         say(
-            f"{rankings[0].test}; a cluster ends before the first metric than which one of it is"
-            f" better (* p after Holm <= {rankings[0].alpha:g}, over the pairs of a quality)",
+            "cluster: going down the table, a new one begins with the first metric that is"
+            " significantly worse than a metric of the cluster above it\n"
+            f"*: significant, p of {_TESTS[rankings[0].test]} <= {rankings[0].alpha:g} after Holm's"
+            " correction for all pairs of the quality; all on the samples that every metric"
+            " scored",
             style="dim",
         )
 
@@ -146,7 +162,8 @@ def show_relations(found: Sequence[Relations]) -> None:
     if not found:
         say("no two metrics or qualities to relate")
     for one in found:
-        say(f"{one.of} among themselves, {one.coefficient} ({one.dataset}, {one.level}s)")
+        compared = points(one.level, one.by)
+        say(f"{one.of} among themselves, {one.coefficient} ({one.dataset}, {compared})")
         print_table(
             ["", *one.names],
             [
@@ -162,33 +179,70 @@ def show_relations(found: Sequence[Relations]) -> None:
         say()
 
 
-def show_raters(reports: Mapping[str, RaterReport]) -> None:
-    def number(found: Agreement) -> str:
-        return "-" if found.value is None else f"{found.value:.3f}"
-
-    lines: dict[str, Callable[[RaterReport], str]] = {
-        "items": lambda r: f"{r.n_items:,}",
-        "raters": lambda r: f"{r.n_raters:,}",
-        "missing ratings": lambda r: f"{r.n_missing:,}",
-        "leave one out: Pearson, mean": lambda r: number(r.leave_one_out.pearson_mean),
-        "leave one out: Pearson, max": lambda r: number(r.leave_one_out.pearson_max),
-        "leave one out: Spearman, mean": lambda r: number(r.leave_one_out.spearman_mean),
-        "leave one out: Spearman, max": lambda r: number(r.leave_one_out.spearman_max),
-        "pairs: Pearson, mean": lambda r: number(r.pairwise.pearson_mean),
-        "pairs: Spearman, mean": lambda r: number(r.pairwise.spearman_mean),
-        "Cohen's kappa": lambda r: number(r.cohen_kappa),
-        "Cohen's kappa, quadratic": lambda r: number(r.cohen_kappa_quadratic),
-        "Fleiss' kappa": lambda r: number(r.fleiss_kappa),
-        "Krippendorff's alpha, ordinal": lambda r: number(r.alpha_ordinal),
-        "Krippendorff's alpha, interval": lambda r: number(r.alpha_interval),
-        "ICC(2,k)": lambda r: number(r.icc_mean),
-        "variance": lambda r: number(r.human_variance),
-    }
-    rows = [
-        [title, *(line(report) for report in reports.values())] for title, line in lines.items()
-    ]
-    print_table(["", *reports], rows, right=range(1, len(reports) + 1))
-    for quality, report in reports.items():
-        for rater in report.raters:
+def show_raters(reports: Sequence[QualityRaters]) -> None:
+    """A table for each level, statistics below each other; too many qualities for the screen go
+    on in a further table."""
+    levels = list(dict.fromkeys(one.level for one in reports))
+    for level in levels:
+        if len(levels) > 1:
+            say(f"{level}s", style="bold")
+        for some in _that_fit([one for one in reports if one.level == level], screen_width()):
+            rows = [[title, *(line(one.report) for one in some)] for title, line in _LINES.items()]
+            print_table(["", *(one.quality for one in some)], rows, right=range(1, len(some) + 1))
+            say()
+    for one in reports:
+        name = f"{one.quality} ({one.level}s)" if len(levels) > 1 else one.quality
+        for rater in one.report.raters:
             if rater.looks_random:
-                say(f"{quality}: {rater.name} looks random: {rater.reason}", style="yellow")
+                say(f"{name}: {rater.name} looks random: {rater.reason}", style="yellow")
+        unknown = {r.reason: r.name for r in one.report.raters if r.reason and not r.looks_random}
+        for reason, rater_name in unknown.items():
+            alike = sum(r.reason == reason for r in one.report.raters)
+            who = "" if alike == len(one.report.raters) else f"{rater_name}: "
+            if who and alike > 1:
+                who = f"{alike} raters: "
+            say(f"{name}: {who}{reason}", style="dim")
+
+
+def _that_fit(reports: Sequence[QualityRaters], width: int) -> Iterator[list[QualityRaters]]:
+    first = max(map(len, _LINES))
+    some: list[QualityRaters] = []
+    used = first
+    for one in reports:
+        needed = max(len(one.quality), 7) + 2
+        if some and used + needed > width:
+            yield some
+            some, used = [], first
+        some.append(one)
+        used += needed
+    if some:
+        yield some
+
+
+def _value(found: Agreement) -> str:
+    return "-" if found.value is None else f"{found.value:.3f}"
+
+
+_LINES: dict[str, Callable[[RaterReport], str]] = {
+    "items": lambda r: f"{r.n_items:,}",
+    "raters": lambda r: f"{r.n_raters:,}",
+    "missing ratings": lambda r: f"{r.n_missing:,}",
+    "leave one out: Pearson, mean": lambda r: _value(r.leave_one_out.pearson_mean),
+    "leave one out: Pearson, max": lambda r: _value(r.leave_one_out.pearson_max),
+    "leave one out: Spearman, mean": lambda r: _value(r.leave_one_out.spearman_mean),
+    "leave one out: Spearman, max": lambda r: _value(r.leave_one_out.spearman_max),
+    "pairs: Pearson, mean": lambda r: _value(r.pairwise.pearson_mean),
+    "pairs: Pearson, max": lambda r: _value(r.pairwise.pearson_max),
+    "pairs: Spearman, mean": lambda r: _value(r.pairwise.spearman_mean),
+    "pairs: Spearman, max": lambda r: _value(r.pairwise.spearman_max),
+    "Cohen's kappa": lambda r: _value(r.cohen_kappa),
+    "Cohen's kappa, linear": lambda r: _value(r.cohen_kappa_linear),
+    "Cohen's kappa, quadratic": lambda r: _value(r.cohen_kappa_quadratic),
+    "Fleiss' kappa": lambda r: _value(r.fleiss_kappa),
+    "Krippendorff's alpha, nominal": lambda r: _value(r.alpha_nominal),
+    "Krippendorff's alpha, ordinal": lambda r: _value(r.alpha_ordinal),
+    "Krippendorff's alpha, interval": lambda r: _value(r.alpha_interval),
+    "ICC(2,1)": lambda r: _value(r.icc_single),
+    "ICC(2,k)": lambda r: _value(r.icc_mean),
+    "variance": lambda r: _value(r.human_variance),
+}

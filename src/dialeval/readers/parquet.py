@@ -56,7 +56,7 @@ def _rows(file: Any, options: ReadOptions) -> Iterator[dict[str, Any]]:
     table = pq.ParquetFile(file)
     names = [str(name) for name in table.schema_arrow.names]
     response = options.columns.get("response", "response")
-    if "variants" not in names:
+    if "variants" not in names and options.texts:
         _require(response, names)
     for column in (*options.columns.values(), *options.ratings):
         _require(column, names)
@@ -89,7 +89,8 @@ def _samples(
         record["reference"] = [text for text in references if text]
     errors = place.problems.errors
     rated = read_ratings(row, rating_columns(row, options), place, options)
-    sample = maker(label, ReadOptions(scales=options.scales))(record, number, place, rated)
+    make = maker(label, ReadOptions(scales=options.scales, texts=options.texts))
+    sample = make(record, number, place, rated)
     if place.problems.errors == errors:
         yield sample
     else:

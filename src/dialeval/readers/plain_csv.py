@@ -104,7 +104,7 @@ def _read(source: Source, place: Place, options: ReadOptions, delimiter: str) ->
         raise UnreadableError(f"some raters of {mixed!r} are named and others are not", 1, "header")
     if ignored := unused(header, columns, options):
         place.warning("header", f"not used: {ignored}. Name columns of ratings with --rating")
-    make = maker(source.label, ReadOptions())
+    make = maker(source.label, ReadOptions(texts=options.texts))
     number = 0
     for number, (line, cells) in enumerate(table, 1):
         place.line = line
@@ -158,8 +158,8 @@ def _check_header(header: list[str], options: ReadOptions) -> None:
         raise UnreadableError("the file is empty")
     if twice := sorted({name for name in header if header.count(name) > 1}):
         raise UnreadableError(f"the column {twice[0]!r} occurs twice", 1, "header")
-    response = options.columns.get("response", "response")
-    for column in (response, *options.columns.values(), *options.ratings):
+    needed = [options.columns.get("response", "response")] if options.texts else []
+    for column in (*needed, *options.columns.values(), *options.ratings):
         if column not in header:
             raise UnreadableError(
                 f"there is no column {column!r}.{did_you_mean(column, header)} The first line must"

@@ -47,7 +47,7 @@ def maker(label: str, options: ReadOptions) -> Maker:
         turns = fields.turns(context, "context", place)
         response = get("response")
         if type(response) is not str or not response or response.isspace():
-            response = _unusual_response(record, turns, place)
+            response = _unusual_response(record, turns, place, options)
         if (
             response
             and turns
@@ -93,9 +93,11 @@ def renamed(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
 
 
 def _unusual_response(
-    record: Mapping[str, Any], turns: tuple[Turn, ...], place: Place
+    record: Mapping[str, Any], turns: tuple[Turn, ...], place: Place, options: ReadOptions
 ) -> str | None:
     response = record.get("response")
+    if not options.texts and "response" not in record:
+        return ""
     if response is not None:
         return fields.response(response, place)
     if record.get("variants") is None:

@@ -53,11 +53,13 @@ class ReadOptions:
     columns  field -> column name in the file: {"response": "bot_answer", "references": "gold"}
     ratings  columns that hold ratings; empty: those that the reader recognises
     scales   quality -> lowest and highest rating: {"overall": (1, 5)}
+    texts    whether what was said is needed; ratings and an id are enough to join scores to
     """
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ratings: tuple[str, ...] = ()
     scales: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
+    texts: bool = True
 
 
 class Problems:
