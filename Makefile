@@ -23,10 +23,16 @@ help: ## list the targets
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,augment,train,dev]'
 	@touch $@ .venv/.installed
 
-demo: .venv/.installed ## install, fetch the models, score the bundled example, show the result
+demo: .venv/.installed ## install, fetch the models, score the example, probe a small bot, show it
 	@$(BIN)/dialeval models get --preset default --quiet
 	@$(BIN)/dialeval score examples/three-bots.jsonl -m length -m distinct -m bleu -m bertscore \
 	  -m coherence -m fluency -m pmi -m follow-up-contrast -o runs/demo --overwrite
+	@echo
+	@$(BIN)/dialeval probe smollm2-135m --queries examples/queries.txt --limit 3 \
+	  --set max_new_tokens=40 -o runs/demo-probe --quiet
+	@$(BIN)/dialeval score runs/demo-probe -m diversity -m consistency -o runs/demo-probe-scores \
+	  --overwrite --quiet > /dev/null
+	@$(BIN)/dialeval show runs/demo-probe-scores --top 1
 	@echo
 	@echo "The scores are in runs/demo. Next: source .venv/bin/activate && dialeval --help"
 

@@ -1,3 +1,4 @@
+import time
 from collections import Counter
 
 import numpy as np
@@ -123,3 +124,31 @@ def test_released_mode_drops_all_but_letters():
 @pytest.mark.parametrize("text", ["", "?!", "  "])
 def test_a_text_without_words_has_no_variants(text):
     assert augment(text) == []
+
+
+def test_a_long_text_takes_time_in_proportion():
+    """80 KB in one line took 16 s when every insertion looked at every word again."""
+    words = ["dog", "cat", "house", "garden", "river", "speak", "travel", "happy"]
+    text = " ".join(words[i % 8] + ("s" if i % 3 else "") for i in range(13_000))
+    started = time.monotonic()
+    made = augment(text)
+    assert len(made) == 9
+    assert time.monotonic() - started < 4
+
+
+def test_a_word_that_took_the_place_of_another_may_be_replaced_in_turn():
+    """As in the authors' loop, which replaces in what it has replaced."""
+
+    class Script:
+        """Words in alphabetical order, and always the first synonym."""
+
+        def permutation(self, n):
+            return np.arange(n)
+
+        def integers(self, n):
+            return 0
+
+    # The apartment becomes a flat, and then both flats become something else.
+    assert synonyms("apartment") == ("flat",)
+    replaced = replace_words(Text.of("apartment flat"), 1.0, Script())
+    assert replaced.words == (synonyms("flat")[0],) * 2

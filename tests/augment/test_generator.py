@@ -16,7 +16,7 @@ from dialeval.sample import Turn
 QUERIES = [
     Query("a", "the cat sat", (Turn("hello", "user"), Turn("how are you", "system"))),
     Query("b", "what are you trying to say", (Turn("hello"),)),
-    Query("c", "hello"),
+    Query("c", "hello", (Turn("the cat"), Turn("how"))),
 ]
 
 
@@ -66,7 +66,8 @@ def test_copies_of_the_query_and_of_each_other_are_left_out():
 def test_the_search_widens_until_enough_is_found():
     lines = ["same", "Same!", "same .", "SAME", "one", "two", "three", "four"]
     augmenter = scripted(lines, variants=2)
-    assert [v.query for v in augmenter.augment([Query("a", "same")])[0]] == ["one", "two"]
+    query = Query("a", "same", (Turn("hello"),))
+    assert [v.query for v in augmenter.augment([query])[0]] == ["one", "two"]
     assert augmenter._generator.asked == [(1, 4, "user"), (1, 8, "user")]
 
 
@@ -80,10 +81,16 @@ def test_what_could_not_be_found_is_said(caplog):
     assert "no history" not in caplog.text
 
 
-def test_a_query_without_history_is_said_to_have_none(caplog):
+def test_a_query_without_history_gets_no_variant_and_is_counted(caplog):
+    """All of them would get the same, whatever they ask."""
+    augmenter = scripted(["one"], variants=1)
     with caplog.at_level(logging.WARNING):
-        scripted(["one"], variants=1).augment([Query("a", "same")])
-    assert "1 of 1 queries have no history" in caplog.text
+        found = augmenter.augment([Query("a", "who"), Query("b", "why", (Turn("hi"),))])
+    assert [[variant.query for variant in variants] for variants in found] == [[], ["one"]]
+    assert augmenter._generator.asked[0][0] == 1
+    assert "1 of 2 queries have no history" in caplog.text
+    assert "--with ws" in caplog.text
+    assert "fewer than" not in caplog.text
 
 
 def test_closeness_keeps_what_lies_in_its_band():

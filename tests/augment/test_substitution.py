@@ -2,9 +2,9 @@ import sys
 
 import pytest
 
-from dialeval.augment import Query, make_augmenter
+from dialeval.augment import Query, augment_queries, make_augmenter
 from dialeval.augment.substitution import Edit, apply, released_words
-from dialeval.augment.synonyms import near_synonym, released_synonym
+from dialeval.augment.synonyms import near_synonyms, released_synonym
 from dialeval.augment.tagging import load_tagger
 from dialeval.errors import UsageError
 
@@ -60,12 +60,43 @@ def test_paper_mode_keeps_tense_number_case_and_spacing(tagger):
     ],
 )
 def test_paper_mode_leaves_contractions_auxiliaries_and_names(tagger, text):
-    assert set(variants(text).values()) == {text}
+    assert set(variants(text, "ws:least=0").values()) == {text}
 
 
 def test_a_verb_with_a_particle_stays(tagger):
-    assert "gave up" in variants("He gave up buying it.")["all"]
     assert "gave up purchasing" in variants("He gave up buying it.")["verbs"]
+    assert variants("He bought up the old shops.")["verbs"] == "He bought up the old shops."
+    assert variants("Please start the car up.")["verbs"] == "Please start the car up."
+
+
+def test_an_abbreviation_stays(tagger):
+    assert "TV" in variants("I bought a TV.")["all"]
+
+
+def test_where_one_part_of_speech_alone_has_synonyms_all_takes_the_next_nearest(tagger):
+    made = variants("How may I help you?")
+    assert made["verbs"] == "How may I assist you?"
+    assert made["all"] == "How may I aid you?"
+
+
+@pytest.mark.parametrize("text", ["Where do you live?", "What do you eat?", "Hello!", "42!"])
+def test_a_query_whose_words_have_no_synonym_gets_openings(tagger, text):
+    (augmented,) = augment_queries([Query("q", text)], [make_augmenter("ws")])
+    assert [variant.how for variant in augmented.variants] == ["frame"] * 3
+    assert all(variant.query.lower().endswith(text.lower()) for variant in augmented.variants)
+
+
+def test_openings_only_fill_up(tagger):
+    made = make_augmenter("ws:least=2").augment([Query("q", "Do you want to share it?")])[0]
+    changed = {variant.query: variant.how for variant in made if variant.query != made[1].query}
+    assert list(changed.values()) == ["verbs", "frame"]
+    enough = make_augmenter("ws").augment([Query("q", "She bought small shops.")])[0]
+    assert [variant.how for variant in enough] == ["verbs", "nouns", "modifiers", "all"]
+
+
+def test_no_synonym_of_another_part_of_speech_is_forced_on_a_word(tagger):
+    assert "mouth" not in variants("Do you speak French?")["verbs"]
+    assert "cherry" not in variants("I bought a red bicycle.")["all"]
 
 
 def test_the_article_follows_the_new_word():
@@ -75,13 +106,21 @@ def test_the_article_follows_the_new_word():
     assert apply("An old user", [Edit(3, 6, "unique", "modifiers")]) == "A unique user"
 
 
-def test_near_synonyms_share_the_usual_sense_and_are_common_words():
-    assert near_synonym("buy", "v") == "purchase"
-    assert near_synonym("start", "v") == "begin"
-    assert near_synonym("drink", "v") is None  # imbibe is rare, toast another sense
-    assert near_synonym("water", "n") is None  # H2O is no common word
-    assert near_synonym("party", "n") is None  # a political party is a kind of party
-    assert near_synonym("asdfgh", "n") is None
+def test_near_synonyms_share_usual_senses_and_are_common_words():
+    assert near_synonyms("buy", "v") == ("purchase",)
+    assert near_synonyms("start", "v")[0] == "begin"
+    assert near_synonyms("drink", "v") == ()  # imbibe is rare, toast another sense
+    assert near_synonyms("water", "n") == ()  # H2O is no common word
+    assert near_synonyms("party", "n") == ()  # a political party is a kind of party
+    assert near_synonyms("restaurant", "n") == ()  # an eating house is a definition
+    assert near_synonyms("asdfgh", "n") == ()
+
+
+def test_a_word_that_shares_more_senses_is_nearer():
+    """WordNet 3.0: speak and talk share three verb senses, speak and mouth one."""
+    assert near_synonyms("speak", "v")[0] == "talk"
+    # job: {occupation, business, job, line of work, line} is its first sense and that of the first.
+    assert near_synonyms("job", "n")[:2] == ("occupation", "business")
 
 
 def test_without_spacy_the_message_says_what_to_install(monkeypatch):

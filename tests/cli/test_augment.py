@@ -73,3 +73,12 @@ def test_the_input_is_not_overwritten(dialeval, queries):
     done = dialeval("augment", str(queries), "--with", "eda", "-o", str(queries))
     assert done.code == 2
     assert "choose another file" in done.err
+
+
+def test_queries_that_a_generator_cannot_vary_come_with_advice(dialeval, queries):
+    """Without history there is nothing to write from; no model is loaded to find that out."""
+    done = dialeval("augment", str(queries), "--with", "ctg:model=nowhere")
+    assert done.code == 0
+    assert "queries 2, variants 0" in done.out
+    assert "queries without a variant: 2." in done.out
+    assert "--with ws" in done.out

@@ -133,10 +133,37 @@ def test_the_key_is_in_no_file_and_on_no_screen(dialeval, server, tmp_path, monk
         assert SECRET not in screen.out + screen.err
 
 
+@pytest.mark.parametrize(
+    ("variables", "options", "message"),
+    [
+        ({}, [], "No API key was sent: put it into OPENAI_API_KEY"),
+        ({"OPENAI_API_KEY": SECRET}, [], "Check the API key in OPENAI_API_KEY"),
+        ({"MY_KEY": SECRET}, ["--key-env", "MY_KEY"], "Check the API key in MY_KEY"),
+    ],
+)
+def test_a_wrong_key_costs_one_request(
+    dialeval, server, tmp_path, monkeypatch, variables, options, message
+):
+    server.right_key = "another"
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    queries = write_queries(tmp_path / "q.jsonl", *"abcdefgh", variants=4)
+    arguments = ["probe", server.address, "--queries", queries, "-o", str(tmp_path / "p")]
+    done = dialeval(*arguments, *options)
+    assert done.code == 1
+    said = " ".join(done.err.split())
+    assert "refuses (HTTP 401: Incorrect API key)" in said
+    assert message in said
+    assert "--key-env" in said
+    assert "down" not in said
+    assert SECRET not in done.err
+    assert len(server.requests) == 1
+
+
 def test_many_are_asked_at_once_but_no_more_than_allowed(dialeval, tmp_path):
-    queries = write_queries(tmp_path / "q.jsonl", *["fine"] * 20, variants=3)
+    queries = write_queries(tmp_path / "q.jsonl", *["fine"] * 8, variants=3)
     busiest = {}
-    with serving(delay=0.05) as server:
+    with serving(delay=0.2) as server:  # long enough for a busy machine to start 16 threads
         for name, few in (("many", []), ("few", ["--concurrency", "3"])):
             server.busiest = 0
             out = str(tmp_path / name)
@@ -235,6 +262,53 @@ def test_hostile_answers_never_reach_the_terminal(dialeval, tmp_path):
     assert (done.code, shown.code) == (0, 0)
     assert "red" in shown.out
     assert not set("\x1b\u202e") & set(done.out + done.err + shown.out)
+
+
+def test_answers_that_cannot_be_compared_are_no_success(dialeval, tmp_path):
+    queries = write_queries(tmp_path / "q.jsonl", "fine")
+    recorded = {"messages": [{"role": "user", "content": "fine query 0?"}], "reply": "Yes."}
+    (tmp_path / "ans.jsonl").write_text(json.dumps(recorded) + "\n")
+    arguments = ["probe", f"replay:{tmp_path / 'ans.jsonl'}", "--queries", queries]
+    done = dialeval(*arguments, "-o", str(tmp_path / "p"))
+    assert done.code == 1
+    assert "Nothing can be scored" in done.err
+    assert "dialeval score" not in done.out
+    assert dialeval(*arguments, "-o", str(tmp_path / "q"), "--json").code == 1
+
+
+def test_queries_that_were_not_asked_come_with_advice(dialeval, tmp_path):
+    queries = Path(write_queries(tmp_path / "q.jsonl", "fine"))
+    with queries.open("a") as file:
+        file.write(json.dumps({"id": "bare", "query": "Alone?"}) + "\n")
+    bot = tmp_path / "bot.py"
+    bot.write_text('for line in open(0): print("Yes.", flush=True)\n')
+    arguments = ["probe", f"cmd:{sys.executable} {bot}", "--queries", str(queries)]
+    done = dialeval(*arguments, "-o", str(tmp_path / "p"))
+    said = " ".join(done.out.split())
+    assert "not asked: 1 query without a variant." in said
+    assert "--with eda, or --with ws --with eda" in said
+    assert "1 different answer of 3" in dialeval("show", str(tmp_path / "p")).out
+
+
+def test_long_answers_are_shortened_unless_they_are_wanted_whole(dialeval, tmp_path):
+    queries = write_queries(tmp_path / "q.jsonl", "fine")
+    bot = tmp_path / "bot.py"
+    bot.write_text('for line in open(0): print("word " * 40_000 + "end", flush=True)\n')
+    out = str(tmp_path / "p")
+    dialeval("probe", f"cmd:{sys.executable} {bot}", "--queries", queries, "-o", out)
+    short, full = dialeval("show", out).out, dialeval("show", out, "--full").out
+    assert "word word…" in " ".join(short.split())
+    assert len(short) < 3_000
+    assert full.count("end") == 5
+
+
+def test_the_heading_shows_what_the_order_goes_by(dialeval, server, tmp_path):
+    queries = write_queries(tmp_path / "q.jsonl", "a")
+    probed, run = str(tmp_path / "probe"), str(tmp_path / "run")
+    dialeval("probe", server.address, "--queries", queries, "-o", probed)
+    dialeval("score", probed, "-m", "diversity:dispersion=false", "-o", run)
+    heading = dialeval("show", run).out
+    assert "(normalised 0." in heading
 
 
 def test_the_manners_of_this_test_are_known_to_the_server():

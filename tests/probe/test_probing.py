@@ -1,5 +1,6 @@
 import json
 import random
+import threading
 import time
 from dataclasses import replace
 
@@ -218,6 +219,42 @@ def test_a_system_that_is_down_is_not_asked_for_ever(tmp_path):
     with pytest.raises(InputError, match="not done"):
         samples(tmp_path / "p")
     assert probe(Bot(), queries(100), tmp_path / "p").answered == 400
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_a_refusal_that_holds_for_all_questions_is_met_once(tmp_path, at_once):
+    def refuse(said):
+        raise ReplyError("HTTP 401", "bad key", down=True, advice="Check the key: --key-env.")
+
+    bot = Bot(refuse, at_once=at_once)
+    with pytest.raises(JobError, match=r"refuses \(HTTP 401: bad key\)\. Check the key"):
+        probe(bot, queries(20), tmp_path / "p")
+    assert len(bot.asked) == 1
+    assert probe(Bot(), queries(20), tmp_path / "p").answered == 80
+
+
+def test_a_refusal_after_an_answer_costs_its_question_only(tmp_path):
+    def moody(said):
+        if said[-1] == "wording 1 of 3":
+            raise ReplyError("HTTP 403", down=True, advice="Check the key.")
+        return "fine"
+
+    assert probe(Bot(moody), queries(4), tmp_path / "p", protocol="diversity").failed == 1
+
+
+def test_a_first_question_that_hangs_does_not_hold_up_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr("dialeval.probe.asking.ALONE", 0.05)
+    others = threading.Event()
+
+    def slow_start(said):
+        if said[-1] == "query 1" and len(said) == 3:
+            assert others.wait(10)
+        elif said[-1] == "wording 2 of 4":
+            others.set()
+        return "fine"
+
+    summary = probe(Bot(slow_start, at_once=2), queries(4), tmp_path / "p", protocol="diversity")
+    assert summary.answered == 12
 
 
 def test_failures_of_single_questions_never_count_as_down(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import dialeval
 from dialeval.errors import UsageError
 from dialeval.probe import probe
-from dialeval.probe.report import probe_report
+from dialeval.probe.report import ProbedQuery, Said, probe_report
 
 from .made_up_bots import Bot, queries
 
@@ -94,7 +94,7 @@ def test_answers_of_a_group_that_contradict_the_first_are_marked(tmp_path):
         tmp_path / "probe",
         protocol="diversity",
     )
-    (query,) = probe_report(scored(tmp_path / "probe", "consistency"))
+    (query,) = probe_report(scored(tmp_path / "probe", "consistency:groups=true"))
     assert [said.contradiction for said in query.answers] == [
         None,
         pytest.approx(0.1),
@@ -111,3 +111,26 @@ def test_a_run_of_something_else_says_what_is_missing(tmp_path):
         probe_report(run)
     with pytest.raises(UsageError, match="not a run"):
         probe_report(tmp_path / "nowhere")
+
+
+def probed_query(*responses, **parts):
+    said = tuple(Said(f"wording {i}", response) for i, response in enumerate(responses))
+    return ProbedQuery("q", "bot", answers=said, entropy=parts)
+
+
+def test_long_answers_that_are_all_the_same_vary_less_than_short_ones_that_differ():
+    long = "a long answer of very many words that nobody has said before in this way"
+    same = probed_query(long, long, long, **{"diversity": 2.6, "normalised-2": 0.7})
+    short = probed_query("yes I do", "no thanks", **{"diversity": 1.1, "normalised-2": 1.0})
+    assert same.variety == 0 < short.variety
+
+
+def test_variety_is_dispersion_or_else_normalised_entropy_or_else_the_share_of_answers():
+    parts = {"dispersion": 0.2, "normalised-2": 0.9, "normalised-1": 0.8, "diversity": 5.0}
+    assert probed_query("a", "b", **parts).variety == 0.2
+    del parts["dispersion"]
+    assert probed_query("a", "b", **parts).variety == 0.9
+    del parts["normalised-2"]
+    assert probed_query("a", "b", **parts).variety == 0.8
+    assert probed_query("a", "b", "b", "b").variety == 0.5
+    assert probed_query().variety == math.inf

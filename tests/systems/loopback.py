@@ -59,6 +59,8 @@ class Server(ThreadingHTTPServer):
         self.busy = 0
         self.busiest = 0
         self.refuse_all = False
+        self.right_key = ""
+        """Where it is set, any other key gets a 401."""
 
     @property
     def address(self) -> str:
@@ -93,7 +95,9 @@ class Handler(BaseHTTPRequestHandler):
         try:
             time.sleep(self.server.delay)
             manner = text.split()[0]
-            if self.server.refuse_all:
+            if self.server.right_key not in self.headers.get("Authorization", ""):
+                self.send(401, b'{"error": {"message": "Incorrect API key"}}')
+            elif self.server.refuse_all:
                 self.send(500, b"down for today")
             elif manner in MANNERS:
                 getattr(self, manner.replace("-", "_"))(text, times)

@@ -121,24 +121,37 @@ def replace_words(text: Text, alpha: float, generator: np.random.Generator) -> T
     words = list(text.words)
     candidates = sorted({word for word in words if word.lower() not in STOP_WORDS})
     left = _times(alpha, words)
-    for place in generator.permutation(len(candidates)):
-        old = candidates[place]
-        if left and (choices := synonyms(old.lower())):
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words):
+        places.setdefault(word, []).append(place)
+    for number in generator.permutation(len(candidates)).tolist():
+        if not left:
+            break
+        old = candidates[number]
+        if choices := synonyms(old.lower()):
             new = choices[generator.integers(len(choices))]
-            words = [new if word == old else word for word in words]
+            moved = places.pop(old, [])
+            for place in moved:
+                words[place] = new
+            places.setdefault(new, []).extend(moved)
             left -= 1
     return Text(tuple(words), text.gaps)
 
 
 def insert_words(text: Text, alpha: float, generator: np.random.Generator) -> Text:
     words, gaps = list(text.words), list(text.gaps)
-    for _ in range(_times(alpha, words)):
-        known = [word for word in words if synonyms(word.lower())]
-        if known:
-            choices = synonyms(known[generator.integers(len(known))].lower())
-            place = int(generator.integers(len(words)))
-            words.insert(place, choices[generator.integers(len(choices))])
-            gaps.insert(place + 1, " ")
+    # Flags are bytes because they are counted at every insertion: a long text stays quick.
+    has_synonyms = bytearray(bool(synonyms(word.lower())) for word in words)
+    known = [word for word, has in zip(words, has_synonyms, strict=True) if has]
+    for _ in range(_times(alpha, words) if known else 0):
+        choices = synonyms(known[generator.integers(len(known))].lower())
+        place = int(generator.integers(len(words)))
+        new = choices[generator.integers(len(choices))]
+        if has := bool(synonyms(new)):
+            known.insert(has_synonyms.count(1, 0, place), new)
+        has_synonyms.insert(place, has)
+        words.insert(place, new)
+        gaps.insert(place + 1, " ")
     return Text(tuple(words), tuple(gaps))
 
 
@@ -164,7 +177,7 @@ def _times(alpha: float, words: Sequence[str]) -> int:
     return max(1, int(alpha * len(words)))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=65536)
 def synonyms(word: str) -> tuple[str, ...]:
     """All other lemmas of all its synsets, letters and spaces only, in alphabetical order."""
     lemmas = {lemma for synset in load_wordnet().synsets(word) for lemma in synset.lemmas}

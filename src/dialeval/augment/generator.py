@@ -6,8 +6,9 @@ original is not read. `closeness=0.3-0.9` keeps those whose meaning is near it, 
 sentence embeddings; too near is the same thing again.
 
 What is the original, or is there already, is left out (case, punctuation and spacing aside), and
-the search widens until K are found or nothing more turns up. Where there is no history, the
-generator starts from nothing: its beams are what dialogues begin with. Both are reported as
+the search widens until K are found or nothing more turns up. Where there is no history, there is
+nothing to condition on: every such query would get the same variants, what dialogues begin with,
+and their answers would say nothing about each other. So it gets none. Both are reported as
 warnings.
 
 The model is any that writes: the embedded dialogue model, a directory that `dialeval train
@@ -60,7 +61,7 @@ class ConditionalTextGenerator:
 
     def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
         found: list[list[str]] = [[] for _ in queries]
-        missing = list(range(len(queries)))
+        missing = [place for place, query in enumerate(queries) if query.context]
         beams = min(MOST_BEAMS, self.variants + 2)
         while missing:
             texts = self._search([queries[i] for i in missing], beams)
@@ -109,7 +110,8 @@ class ConditionalTextGenerator:
         return [float(cosine) for cosine in vectors[1:] @ vectors[0]]
 
     def _warn(self, queries: Sequence[Query], found: Sequence[Sequence[str]]) -> None:
-        if short := sum(len(texts) < self.variants for texts in found):
+        conditioned = [texts for query, texts in zip(queries, found, strict=True) if query.context]
+        if short := sum(len(texts) < self.variants for texts in conditioned):
             logger.warning(
                 "ctg: %d of %d queries have fewer than %d variants: %d beams gave no more",
                 short,
@@ -117,10 +119,10 @@ class ConditionalTextGenerator:
                 self.variants,
                 MOST_BEAMS,
             )
-        if bare := sum(not query.context for query in queries):
+        if bare := len(queries) - len(conditioned):
             logger.warning(
-                "ctg: %d of %d queries have no history: their variants are what dialogues begin"
-                " with",
+                "ctg: %d of %d queries have no history to write from, so they get no variant;"
+                " use --with ws",
                 bare,
                 len(queries),
             )

@@ -12,7 +12,11 @@ as it was. `dialeval study ws-substitutions` measures how well.
 mode=paper keeps the query readable: a near synonym or none, in the form of the word it replaces
 (tense, number, comparison, capital letters, "a" or "an"), spacing and punctuation as they are.
 Auxiliaries, the copula, names, contractions, verbs with a particle, and words whose synonyms do not
-do their work (`LEFT_ALONE`) stay.
+do their work (`LEFT_ALONE`) stay. Three steps, so that a probe has something to ask:
+
+1. Each word gets its nearest synonym, in whichever sense of it that is found (`synonyms.py`).
+2. Where one part of speech alone has synonyms, `all` would repeat it; it takes the next nearest.
+3. Where fewer than `least` wordings were found, neutral openings fill up (`frames.py`): `frame`.
 """
 
 from __future__ import annotations
@@ -22,9 +26,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from dialeval.augment.frames import framed
 from dialeval.augment.inflection import inflect
 from dialeval.augment.query import Paraphrase, Query
-from dialeval.augment.synonyms import near_synonym, released_synonym
+from dialeval.augment.synonyms import near_synonyms, released_synonym
 from dialeval.augment.tagging import Word, load_tagger
 from dialeval.lexicon import PartOfSpeech, load_wordnet
 from dialeval.metric import option
@@ -36,10 +41,22 @@ HOWS = ("verbs", "nouns", "modifiers", "all")
 LEFT_ALONE = {
     "do", "get", "give", "have", "let", "make", "put", "take",  # their object has the meaning
     "as", "ever", "here", "how", "least", "less", "more", "most", "much", "many", "never", "not",
-    "so", "then", "there", "too", "very", "well", "when", "where", "why",
+    "so", "then", "there", "too", "very", "well", "when", "where", "why", "but", "besides",
     "bit", "first", "last", "lot", "next", "one", "other", "own", "right", "same", "such", "thing",
     "going", "look", "matter", "used", "way",  # going to, have a look, what is the matter
+    # WordNet's usual sense is not that of talk, or its synonyms take another object:
+    "also", "appear", "appointment", "area", "believe", "bill", "business", "call", "can", "cent",
+    "class", "come", "course", "day", "down", "draft", "easily", "evening", "favorite", "favourite",
+    "flush", "foreign", "freeze", "girl", "go", "happen", "hope", "invite", "leave", "like", "live",
+    "luck", "man", "mean", "meet", "minute", "name", "nice", "office", "out", "package", "person",
+    "picture", "pity", "plan", "position", "press", "radio", "red", "report", "rest", "say", "see",
+    "someone", "sorry", "stick", "still", "suit", "suppose", "tell", "test", "thank", "thanks",
+    "today", "up", "view", "world",
 }  # fmt: skip
+"""Words that stay, and that take no other's place."""
+
+LONGEST_ABBREVIATION = 3
+"""Capital letters: TV, CD, FAQ."""
 
 _CONTRACTION = re.compile(r"[\w]+\s?['’]\s?(?:t|s|m|d|ll|re|ve|em|clock)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"\b([Aa])n?(\s+)$")
@@ -65,6 +82,9 @@ class WordNetSubstitution:
     mode: Literal["paper", "released"] = option(
         "paper", "paper: readable; released: as in HolisticEval's WS.csv"
     )
+    least: int = option(
+        3, "paper: fill up to so many wordings with openings (Tell me, ...)", low=0, high=3
+    )
     tagger: str = option("spacy-en-sm", "the spaCy pipeline that tags parts of speech")
 
     @property
@@ -82,9 +102,19 @@ class WordNetSubstitution:
             ]
         texts = [query.query for query in queries]
         return [
-            _variants(text, readable_edits(text, words))
+            self._readable(text, words)
             for text, words in zip(texts, tagger.tag_texts(texts), strict=True)
         ]
+
+    def _readable(self, text: str, words: Sequence[Word]) -> list[Paraphrase]:
+        edits = readable_edits(text, words)
+        made = _variants(text, edits)
+        if len({edit.kind for edit in edits}) == 1:
+            made[-1] = Paraphrase(apply(text, readable_edits(text, words, nearest=1)), "all")
+        found = {variant.query for variant in made} - {text}
+        names = [word.start for word in words if word.tag.startswith("NNP")]
+        missing = max(0, self.least - len(found))
+        return made + [Paraphrase(frame, "frame") for frame in framed(text, names)[:missing]]
 
 
 def _variants(text: str, edits: Sequence[Edit]) -> list[Paraphrase]:
@@ -117,14 +147,14 @@ def released_part_of_speech(tag: str) -> PartOfSpeech | None:
     return "v" if tag.startswith("VB") else "n" if tag.startswith("NN") else None
 
 
-def readable_edits(text: str, words: Sequence[Word]) -> list[Edit]:
-    """What `mode=paper` replaces in this text."""
-    contracted = [match.span() for match in _CONTRACTION.finditer(text)]
+def readable_edits(text: str, words: Sequence[Word], nearest: int = 0) -> list[Edit]:
+    """What `mode=paper` replaces in this text: by the nearest synonyms, or (1) the next ones."""
+    contracted = {at for match in _CONTRACTION.finditer(text) for at in range(*match.span())}
     edits = []
     for word in words:
-        inside = any(start < word.end and word.start < end for start, end in contracted)
+        inside = not contracted.isdisjoint(range(word.start, word.end))
         pos = _readable_part_of_speech(word)
-        if pos and not inside and (new := _replacement(word, pos)):
+        if pos and not inside and (new := _replacement(word, pos, nearest)):
             edits.append(Edit(word.start, word.end, new, KINDS[pos]))
     return edits
 
@@ -132,12 +162,14 @@ def readable_edits(text: str, words: Sequence[Word]) -> list[Edit]:
 def _readable_part_of_speech(word: Word) -> PartOfSpeech | None:
     if word.auxiliary or word.particle or not word.text.isalpha():
         return None
+    if word.text.isupper() and len(word.text) <= LONGEST_ABBREVIATION:
+        return None
     if word.tag in ("NN", "NNS"):
         return "n"
     return {"VB": "v", "JJ": "a", "RB": "r"}.get(word.tag[:2])  # type: ignore[return-value]
 
 
-def _replacement(word: Word, pos: PartOfSpeech) -> str | None:
+def _replacement(word: Word, pos: PartOfSpeech, nearest: int) -> str | None:
     """A synonym in the form and the case of the word; None: it stays."""
     lower = word.text.lower()
     forms = load_wordnet().lemma_forms(lower, pos)
@@ -147,11 +179,10 @@ def _replacement(word: Word, pos: PartOfSpeech) -> str | None:
     lemma = next(iter(bases or forms), None)
     if lemma is None or {lemma, lower} & LEFT_ALONE:
         return None
-    synonym = near_synonym(lemma, pos)
-    if synonym is None:
-        return None
-    new = inflect(synonym, word.tag).replace("_", " ")
-    return None if new == lower else _in_case_of(word.text, new)
+    synonyms = [other for other in near_synonyms(lemma, pos) if other not in LEFT_ALONE]
+    inflected = [inflect(synonym, word.tag).replace("_", " ") for synonym in synonyms]
+    others = [form for form in inflected if form != lower]
+    return _in_case_of(word.text, others[nearest]) if len(others) > nearest else None
 
 
 def _in_case_of(model: str, text: str) -> str:
@@ -162,10 +193,9 @@ def _in_case_of(model: str, text: str) -> str:
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
     """The text with the edits, which stand in its order, and with "a" or "an" to suit them."""
-    done, place = "", 0
+    pieces, place = [], 0
     for edit in edits:
-        done += text[place : edit.start]
         n = "n" if _VOWEL_SOUND.match(edit.new) else ""
-        done = _ARTICLE.sub(rf"\g<1>{n}\g<2>", done) + edit.new
+        pieces += [_ARTICLE.sub(rf"\g<1>{n}\g<2>", text[place : edit.start]), edit.new]
         place = edit.end
-    return done + text[place:]
+    return "".join((*pieces, text[place:]))

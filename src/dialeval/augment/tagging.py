@@ -15,6 +15,17 @@ from typing import Any
 from dialeval.errors import UsageError
 from dialeval.models.locate import locate
 
+UNUSED = ["parser", "ner", "senter", "lemmatizer"]
+"""Parts of a pipeline that tags do without."""
+
+AUXILIARIES = {
+    "be", "am", "is", "are", "was", "were", "been", "being", "have", "has", "had", "having", "do",
+    "does", "did", "done", "doing",
+}  # fmt: skip
+
+FURTHEST_PARTICLE = 4
+"""Words from a verb to its particle: "pick the old man up"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -22,8 +33,8 @@ class Word:
 
     start      its place in the text
     tag        Penn Treebank tag, such as VBD
-    auxiliary  a modal, or a form of be, have, do that serves another verb; the copula too
-    particle   a verb with a particle of its own, as in "give up"
+    auxiliary  a modal, or a form of be, have, do, whether it serves another verb or not
+    particle   a verb with a particle of its own, as in "give up" or "pick him up"
     """
 
     text: str
@@ -45,14 +56,13 @@ class Tagger:
         self._document = document
 
     def tag_texts(self, texts: Iterable[str]) -> list[list[Word]]:
-        """The words of each text, cut and parsed by spaCy."""
+        """The words of each text, cut and tagged by spaCy."""
         return [_words(document) for document in self._pipeline.pipe(texts)]
 
     def tag_words(self, sentences: Iterable[Sequence[str]]) -> list[list[str]]:
         """The tags of words that are cut already."""
         documents = (self._document(self._pipeline.vocab, words=list(words)) for words in sentences)
-        with self._pipeline.select_pipes(disable=["parser"]):
-            return [[token.tag_ for token in done] for done in self._pipeline.pipe(documents)]
+        return [[token.tag_ for token in done] for done in self._pipeline.pipe(documents)]
 
 
 @cache
@@ -67,22 +77,33 @@ def load_tagger(name: str) -> Tagger:
         ) from error
     directory = locate(name).directory
     try:
-        pipeline = spacy.load(directory, exclude=["ner", "senter", "lemmatizer"])
+        pipeline = spacy.load(directory, exclude=UNUSED)
     except (OSError, ValueError) as error:
         raise UsageError(f"{directory}: not a spaCy pipeline: {error}") from error
     return Tagger(pipeline, document)
 
 
 def _words(document: Any) -> list[Word]:
-    with_particle = {token.head.i for token in document if token.dep_ == "prt"}
+    tokens = [token for token in document if not token.is_space]
+    with_particle = _verbs_with_particle([token.tag_ for token in tokens])
     return [
         Word(
             token.text,
             token.idx,
             token.tag_,
-            auxiliary=token.pos_ == "AUX",
-            particle=token.i in with_particle,
+            auxiliary=token.tag_ == "MD" or token.lower_ in AUXILIARIES,
+            particle=place in with_particle,
         )
-        for token in document
-        if not token.is_space
+        for place, token in enumerate(tokens)
     ]
+
+
+def _verbs_with_particle(tags: Sequence[str]) -> set[int]:
+    """The places of verbs that a particle (RP) belongs to: the last verb before it."""
+    found, verb = set(), -FURTHEST_PARTICLE - 1
+    for place, tag in enumerate(tags):
+        if tag.startswith("VB"):
+            verb = place
+        elif tag == "RP" and place - verb <= FURTHEST_PARTICLE:
+            found.add(verb)
+    return found

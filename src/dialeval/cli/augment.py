@@ -138,4 +138,8 @@ def _show_tally(tally: Tally, out: Path | None) -> None:
             style="dim",
         )
     if tally.bare:
-        say(f"queries without a variant: {tally.bare:,}", style="yellow")
+        say(
+            f"queries without a variant: {tally.bare:,}. Another augmenter may find some:"
+            " --with ws, --with eda, or both",
+            style="yellow",
+        )

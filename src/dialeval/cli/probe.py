@@ -114,6 +114,10 @@ def probe(
     Every exchange is kept at once: a probe that was interrupted goes on with the same command, and
     what failed is asked again. Then: dialeval score DIR -m diversity -m consistency -o RUN, and
     dialeval show RUN.
+
+    A cmd: gets a line {"messages": [{"role": "user", "content": "Hi!"}]} on its standard input for
+    each question, and answers with a line {"reply": "Hello!"}. A replay: file has lines
+    {"messages": [...], "reply": "..."}. More in docs/probing.md, section Systems.
     """
     from dialeval.augment.queries import read_queries
     from dialeval.cli.probe_screen import asking_bar, show_summary
@@ -148,7 +152,7 @@ def probe(
         typer.echo(json.dumps(record, indent=2))
     else:
         show_summary(summary, quiet)
-    if not summary.answered:
+    if not summary.scorable:
         raise typer.Exit(1)
 
 
@@ -167,9 +171,13 @@ def show(
         typer.Option(
             "--order",
             help="worst: contradictions first, then the answers that vary least. diversity,"
-            " consistency: lowest first. file: as they were asked.",
+            " consistency: lowest first. file: as they were asked. How much answers vary is"
+            " their dispersion, or else their normalised entropy.",
         ),
     ] = "worst",
+    full: Annotated[
+        bool, typer.Option("--full", help="Show long answers whole, not their beginning.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show a probe query by query: wordings, answers, what contradicts what. Worst first."""
@@ -181,4 +189,4 @@ def show(
         records = [query.to_record() for query in queries[:top]]
         typer.echo(json.dumps({"queries": len(queries), "shown": records}, indent=2))
     else:
-        show_queries(queries, top)
+        show_queries(queries, top, full)

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 Watch = Callable[["Progress"], None]
 
+LONGEST_TEXT = 300
+"""Characters of an answer that are shown."""
+
+MORE_VARIANTS = (
+    "Another augmenter may find one: --with eda, or --with ws --with eda (with --overwrite)"
+)
+
 
 @contextmanager
 def asking_bar(*, quiet: bool = False) -> Iterator[Watch]:
@@ -109,14 +116,20 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
             f" {summary.answered:,} {replies} to {_queries(summary.queries)}"
         )
         if summary.bare:
-            say(f"not asked: {_queries(summary.bare)} without a variant")
+            say(f"not asked: {_queries(summary.bare)} without a variant. {MORE_VARIANTS}")
     for failure in summary.failures:
         say(f"{failure.count:,} failed: {failure.reason}", stderr=True, style="yellow")
         for example in failure.examples:
             say(f"    {example}", stderr=True, style="yellow")
     if not summary.answered:
         say("No question was answered.", stderr=True, style="red")
-    if quiet or not summary.answered:
+    elif not summary.scorable:
+        say(
+            "Nothing can be scored: of no query are there two answers to compare.",
+            stderr=True,
+            style="red",
+        )
+    if quiet or not summary.scorable:
         return
     gaps = summary.gaps
     if gaps.diversity or gaps.consistency or gaps.variants:
@@ -127,36 +140,46 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
             style="yellow",
         )
     made = ", ".join(f"{n:,} of {name}" for name, n in summary.samples.items() if n)
-    say(f"samples: {made or 'none'}. Score them:")
+    say(f"samples: {made}. Score them:")
     metrics = " ".join(f"-m {name}" for name, n in summary.samples.items() if n)
     say(f"    dialeval score {summary.directory} {metrics} -o {summary.directory}-scores")
     say(f"    dialeval show {summary.directory}-scores")
 
 
-def show_queries(queries: Sequence[ProbedQuery], top: int) -> None:
+def show_queries(queries: Sequence[ProbedQuery], top: int, full: bool = False) -> None:
+    """Texts that nobody would read to the end are cut, unless `full`."""
     for number, query in enumerate(queries[:top], 1):
-        _show_query(number, query)
+        _show_query(number, query, _whole if full else shortened)
     if len(queries) > top:
         say(f"... and {_queries(len(queries) - top)} more: --top", style="dim")
 
 
-def _show_query(number: int, query: ProbedQuery) -> None:
+def shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + "…"
+
+
+def _whole(text: str) -> str:
+    return text
+
+
+def _show_query(number: int, query: ProbedQuery, cut: Callable[[str], str]) -> None:
     system = f" ({query.system})" if query.system else ""
     say(f"{number}. {query.id}{system}: {_verdict(query)}", style="bold")
     for text in query.context:
-        say(f"     {text}", style="dim")
+        say(f"     {cut(text)}", style="dim")
     for place, said in enumerate(query.answers):
         contradicts = (said.contradiction or 0.0) > CONTRADICTION
         mark = f"   contradicts the first, {said.contradiction:.2f}" if contradicts else ""
-        say(f"   {'?' if place == 0 else '~'} {said.query}", style="cyan" if place == 0 else None)
-        say(f"       {said.response}{mark}", style="red" if contradicts else None)
+        words, style = cut(said.query), "cyan" if place == 0 else None
+        say(f"   {'?' if place == 0 else '~'} {words}", style=style)
+        say(f"       {cut(said.response)}{mark}", style="red" if contradicts else None)
     for pair in query.again:
         contradicts = (pair.probability or 0.0) > CONTRADICTION
         likely = "" if pair.probability is None else f", contradiction {pair.probability:.2f}"
         say(f"   asked again{likely}", style="red" if contradicts else None)
-        say(f"       said     {pair.earlier}")
-        say(f"     ~ {pair.paraphrase}")
-        say(f"       and then {pair.later}", style="red" if contradicts else None)
+        say(f"       said     {cut(pair.earlier)}")
+        say(f"     ~ {cut(pair.paraphrase)}")
+        say(f"       and then {cut(pair.later)}", style="red" if contradicts else None)
     for note in query.notes:
         say(f"   {note}", style="dim")
     say()
@@ -165,13 +188,20 @@ def _show_query(number: int, query: ProbedQuery) -> None:
 def _verdict(query: ProbedQuery) -> str:
     found = []
     if query.answers:
-        found.append(f"{query.different} different answers of {len(query.answers)}")
-    orders = [query.entropy[f"entropy-{n}"] for n in (1, 2, 3) if f"entropy-{n}" in query.entropy]
-    if orders:
-        found.append("entropy " + " / ".join(f"{value:.2f}" for value in orders))
+        found.append(f"{count(query.different, 'different answer')} of {len(query.answers)}")
+    if (dispersion := query.entropy.get("dispersion")) is not None:
+        found.append(f"dispersion {abs(dispersion):.2f}")
+    if orders := _orders(query, "entropy"):
+        found.append(f"entropy {orders} (normalised {_orders(query, 'normalised')})")
     if query.consistency is not None:
         found.append(f"consistency {query.consistency:.2f}")
     return ", ".join(found) or "not scored"
+
+
+def _orders(query: ProbedQuery, part: str) -> str:
+    """The values of the n-grams of order 1, 2 and 3, as far as there are any."""
+    values = [query.entropy.get(f"{part}-{n}") for n in (1, 2, 3)]
+    return " / ".join(f"{value:.2f}" for value in values if value is not None)
 
 
 def _queries(n: int) -> str:

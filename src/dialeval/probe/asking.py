@@ -3,6 +3,9 @@
 Threads ask; the caller's thread hands out the questions, takes the exchanges and decides what comes
 next. So whatever is done with an exchange needs no lock, and Ctrl-C arrives where it can be
 handled: nothing new is asked, and what is under way has a moment to end.
+
+The first question goes alone: where it is refused for a reason that holds for all of them, such as
+a wrong API key, it stays the only one.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ from dialeval.systems.system import BatchedSystem, ReplyError, System, checked
 GRACE = 2.0
 """Seconds that questions under way get after Ctrl-C."""
 
+ALONE = 1.0
+"""Seconds that the first question has for itself."""
+
 LEAST_FAILURES = 10
 """So many failures in a row that any question would have met, and the system counts as down."""
 
@@ -32,7 +38,8 @@ React = Callable[[Exchange], Iterable[Ask]]
 def ask_all(system: System, asks: Iterable[Ask], react: React) -> None:
     """Asks everything, and everything that `react` adds. Order of the answers: as they come.
 
-    Raises `JobError` where the system is down; whatever ended until then has been reacted to.
+    Raises `JobError` where the system is down or refuses everybody; whatever ended until then has
+    been reacted to.
     """
     waiting = deque(asks)
     size = system.batch if isinstance(system, BatchedSystem) else 1
@@ -42,19 +49,28 @@ def ask_all(system: System, asks: Iterable[Ask], react: React) -> None:
     for _ in range(threads):
         worker = threading.Thread(target=_work, args=(system, inbox, outbox), daemon=True)
         worker.start()
-    under_way, down = 0, 0
+    at_once, under_way, answered, down = 1, 0, 0, 0
     try:
         while waiting or under_way:
-            while waiting and under_way < threads:
+            while waiting and under_way < at_once:
                 batch = [waiting.popleft() for _ in range(min(size, len(waiting)))]
                 inbox.put(batch)
                 under_way += 1
-            exchanges = outbox.get()
+            try:
+                exchanges = outbox.get(timeout=ALONE if at_once < threads else None)
+            except queue.Empty:
+                at_once = threads
+                continue
+            at_once = threads
             under_way -= 1
             for exchange in exchanges:
                 # What an answer opens goes first: a query is done before the next is begun.
                 waiting.extendleft(reversed(list(react(exchange))))
+                answered += exchange.failure is None
                 down = down + 1 if exchange.failure and exchange.failure.down else 0
+            last = exchanges[-1].failure
+            if last and last.advice and not answered:
+                raise JobError(_refuses(system, last))
             if down >= max(LEAST_FAILURES, 2 * threads):
                 raise JobError(_seems_down(system, exchanges[-1]))
     except KeyboardInterrupt:
@@ -100,7 +116,7 @@ def _ended(ask: Ask, reply: Callable[[], object], seconds: float = 0.0) -> Excha
         text = checked(reply())
         return replied(ask, text, time.monotonic() - started)
     except ReplyError as error:
-        failure = Failure(error.reason, error.detail, error.down)
+        failure = Failure(error.reason, error.detail, error.down, error.advice)
     except Exception as error:  # a system of somebody else: its bug costs this question only
         failure = Failure(type(error).__name__, str(error))
     return failed(ask, failure, time.monotonic() - started)
@@ -116,6 +132,11 @@ def _let_end(under_way: int, outbox: queue.SimpleQueue[list[Exchange]], react: R
             return
         for exchange in exchanges:
             react(exchange)
+
+
+def _refuses(system: System, failure: Failure) -> str:
+    detail = f": {failure.detail}" if failure.detail else ""
+    return f"{system.name} refuses ({failure.reason}{detail}). {failure.advice}"
 
 
 def _seems_down(system: System, last: Exchange) -> str:

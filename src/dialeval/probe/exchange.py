@@ -29,11 +29,15 @@ BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no reply: `reason` is counted, `detail` is what this one looked like."""
+    """Why there is no reply: `reason` is counted, `detail` is what this one looked like.
+
+    `down` and `advice` are those of `ReplyError`; they matter while it is asked, and are not kept.
+    """
 
     reason: str
     detail: str = ""
     down: bool = False
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,8 +108,8 @@ class _Asker:
     def run(self, watch: Watch) -> ProbeSummary:
         if not self._queries:
             raise UsageError(
-                "no query has a variant, so there is nothing to compare. Augment them"
-                " (dialeval augment FILE --with eda), or choose another augmenter: --with"
+                "no query has a variant, so there is nothing to compare. Choose another augmenter:"
+                " --with ws, --with eda, or both; add --overwrite to start again"
             )
         asked = self._ask(watch)
         everything = [

@@ -3,7 +3,8 @@
 It reads a scored run (`dialeval score runs/probe -m diversity -m consistency -o RUN`), or a probe
 that nobody scored, and works with whichever of the two metrics is there. The worst come first:
 queries whose answers contradict each other, the most certain contradiction before the others, and
-then the queries whose answers vary least.
+then the queries whose answers vary least. Entropy grows with the length of the answers, so how much
+they vary is their dispersion; where it was not scored, the normalised entropy.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from dialeval.storage import sample_schema, table_to_samples
 
 CONTRADICTION = 0.5
 """A contradiction that is likelier than not is one."""
+
+VARIETY = ("dispersion", "normalised-2", "normalised-1")
+"""Parts of `diversity` that do not grow with the length of the answers; the first that is there
+counts."""
 
 Order = Literal["worst", "diversity", "consistency", "file"]
 
@@ -75,10 +80,18 @@ class ProbedQuery:
 
     @property
     def variety(self) -> float:
-        """Entropy where it was scored; the share of different answers where it was not."""
-        if "diversity" in self.entropy:
-            return self.entropy["diversity"]
-        return self.different / len(self.answers) if self.answers else math.inf
+        """How much the answers vary, from 0; infinite where there is nothing to vary.
+
+        Identical answers do not vary, however many different words each of them has. Others vary
+        by their dispersion, or by the entropy of their n-grams as a share of its largest value;
+        where neither was scored, by the share of different answers.
+        """
+        if not self.answers:
+            return math.inf
+        if self.different == 1:
+            return 0.0
+        scored = [self.entropy[part] for part in VARIETY if part in self.entropy]
+        return scored[0] if scored else self.different / len(self.answers)
 
     def to_record(self) -> dict[str, Any]:
         return {**asdict(self), "different": self.different, "worst": self.worst}

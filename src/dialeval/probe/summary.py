@@ -45,6 +45,11 @@ class ProbeSummary:
     samples: Mapping[str, int]
     gaps: Gaps
 
+    @property
+    def scorable(self) -> bool:
+        """Whether there is a sample."""
+        return any(self.samples.values())
+
 
 def count_failures(exchanges: Iterable[Exchange]) -> tuple[FailureCount, ...]:
     """Failures by reason, the most frequent first."""

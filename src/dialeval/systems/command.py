@@ -150,9 +150,10 @@ class _Process:
     def _exchange(self, line: bytes) -> bytes:
         """Nothing where the process is gone. A kill from the watchdog ends both waits."""
         stdin, stdout = self._pipe(self._process.stdin), self._pipe(self._process.stdout)
-        try:
+        with suppress(OSError):  # it may have replied before it read, and be gone
             stdin.write(line)
             stdin.flush()
+        try:
             return stdout.readline(LARGEST_REPLY + 2)
         except OSError:
             return b""

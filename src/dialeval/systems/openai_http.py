@@ -33,6 +33,7 @@ PASSING = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 """Statuses after which the same request may succeed: overload, a restart, a time-out behind."""
 DOWN = {401, 403, 404, 405, 410}
 """Statuses that speak of the address or the key, not of the question."""
+KEY_REFUSED = {401, 403}
 
 
 UNSET = -1
@@ -124,18 +125,28 @@ class OpenAiServer:
         if seconds > LONGEST_HOLD:
             raise ReplyError(f"HTTP {status}", f"asks to wait {seconds:.0f} s", down=True)
         self._pace.hold(seconds)
-        if status in (401, 403) and not self._key:
-            said = f"{said} (no API key was sent: set {USUAL_KEY}, or name another: --key-env)"
         raise ReplyError(
-            f"HTTP {status}", said.strip(), passing=status in PASSING, down=status in DOWN
+            f"HTTP {status}",
+            said.strip(),
+            passing=status in PASSING,
+            down=status in DOWN,
+            advice=self._about_the_key() if status in KEY_REFUSED else "",
         )
+
+    def _about_the_key(self) -> str:
+        if self._key:
+            name = self._asking.key_env or USUAL_KEY
+            return f"Check the API key in {name}, or name the variable that holds it: --key-env."
+        return f"No API key was sent: put it into {USUAL_KEY}, or name a variable: --key-env."
 
     def _blotted(self, text: str) -> str:
         return text.replace(self._key, "[API key]") if self._key else text
 
     def _without_key(self, error: ReplyError) -> ReplyError:
         detail = self._blotted(error.detail)
-        return ReplyError(error.reason, detail, passing=error.passing, down=error.down)
+        return ReplyError(
+            error.reason, detail, passing=error.passing, down=error.down, advice=error.advice
+        )
 
 
 def content_of(body: bytes) -> str:

@@ -41,16 +41,24 @@ class ReplyError(Exception):
     detail   what this one looked like
     passing  the same question may be answered at the next attempt
     down     it was not the question: any other would have failed, too
+    advice   what to change before anything will be answered, such as the API key
     """
 
     def __init__(
-        self, reason: str, detail: str = "", *, passing: bool = False, down: bool = False
+        self,
+        reason: str,
+        detail: str = "",
+        *,
+        passing: bool = False,
+        down: bool = False,
+        advice: str = "",
     ) -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
         self.passing = passing
         self.down = down
+        self.advice = advice
 
 
 @dataclass(frozen=True)
