@@ -12,7 +12,7 @@ from systems.loopback import MANNERS, serving
 
 SECRET = "sk-never-to-be-seen-0123456789"
 EIGHT = ("fail500", "busy", "slow", "empty", "truncated", "schema", "huge", "reset")
-PATIENCE = ("--timeout", "0.4", "--retries", "1")
+PATIENCE = ("--timeout", "1.0", "--retries", "1")
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def bot(tmp_path, monkeypatch, request):
     return name
 
 
-def say(address, text, timeout=0.3, **options):
+def say(address, text, timeout=1.0, **options):
     system = open_system(address, options, Asking(timeout=timeout))
     try:
         return system.reply([Turn("first", "user"), Turn("second", "system"), Turn(text, "user")])
@@ -77,12 +77,12 @@ def test_only_an_async_function_is_called_by_many_unless_told_otherwise(bot):
 
 @pytest.mark.parametrize("function", ["reply", "slowly"])
 def test_a_function_that_hangs_is_left_behind(bot, function):
-    system = open_system(f"python:{bot}:{function}", {}, Asking(timeout=0.2))
+    system = open_system(f"python:{bot}:{function}", {}, Asking(timeout=0.5))
     started = time.monotonic()
     with pytest.raises(ReplyError, match="no reply in time"):
         system.reply([Turn("hang")])
     assert system.reply([Turn("hi")]).endswith(("hi", "hi x1"))
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 4.0
     system.close()
 
 
