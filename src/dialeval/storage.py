@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.errors import JobError
 from dialeval.sample import Rating, Sample, Turn, Variant
 
 if TYPE_CHECKING:
@@ -36,6 +37,30 @@ def atomic_path(destination: Path) -> Iterator[Path]:
         temporary.replace(destination)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Makes the directory and holds it: a second process gets a clear message, not a mess."""
+    from filelock import FileLock, Timeout
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JobError(
+            f"cannot create {directory}: {error.strerror}. Choose another -o."
+        ) from error
+    lock = FileLock(directory / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise JobError(
+            f"another process is writing {directory}. Wait for it, or choose another -o."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _set_usual_permissions(path: Path) -> None:

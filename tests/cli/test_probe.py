@@ -197,7 +197,7 @@ def wait_for_lines(path: Path, count: int):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_probe_that_was_stopped_goes_on_without_asking_twice(dialeval, tmp_path, how):
     out = tmp_path / "p"
-    with serving(delay=0.05) as server:
+    with serving(delay=0.15) as server:
         queries = write_queries(tmp_path / "q.jsonl", *["fine"] * 40)
         process = start(server, queries, out)
         wait_for_lines(out / "exchanges.jsonl", 20)

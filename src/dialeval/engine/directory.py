@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.errors import JobError, UsageError
-from dialeval.storage import atomic_path, write_json
+from dialeval.errors import UsageError
+from dialeval.storage import atomic_path, held, write_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,27 +46,12 @@ class RunDirectory:
 
     @contextmanager
     def exclusive(self, overwrite: bool = False) -> Iterator[None]:
-        """Holds the directory; a second process gets a clear message instead of a mess."""
-        from filelock import FileLock, Timeout
-
+        """Holds the directory, for a new run or the same one."""
         self._check_is_run_or_empty()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise JobError(f"cannot create {self.path}: {error.strerror}") from error
-        lock = FileLock(self.path / ".lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise JobError(
-                f"another process is writing {self.path}. Wait for it, or choose another -o."
-            ) from None
-        try:
+        with held(self.path):
             if overwrite:
                 self._clear()
             yield
-        finally:
-            lock.release()
 
     def start(self, job: Mapping[str, Any]) -> None:
         """Begins a run, or continues one that asked for the same."""

@@ -18,10 +18,10 @@ from typing import Any
 
 from dialeval.augment.queries import read_queries
 from dialeval.augment.query import Query
-from dialeval.errors import JobError, UsageError
+from dialeval.errors import UsageError
 from dialeval.probe.exchange import Exchange, Key, read_exchanges
 from dialeval.sample import Sample
-from dialeval.storage import atomic_path, write_json
+from dialeval.storage import atomic_path, held, write_json
 from dialeval.version import __version__
 
 SETTINGS, QUERIES, EXCHANGES, SAMPLES = (
@@ -92,28 +92,13 @@ class ProbeDirectory:
 
     @contextmanager
     def exclusive(self, overwrite: bool = False) -> Iterator[None]:
-        """Holds the directory; a second process gets a clear message instead of a mess."""
-        from filelock import FileLock, Timeout
-
+        """Holds the directory, for a new probe or the same one."""
         self._check_is_probe_or_empty()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise JobError(f"cannot create {self.path}: {error.strerror}") from error
-        lock = FileLock(self.path / ".lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise JobError(
-                f"another process is writing {self.path}. Wait for it, or choose another -o."
-            ) from None
-        try:
+        with held(self.path):
             if overwrite:
                 for name in (SETTINGS, SAMPLES, EXCHANGES, QUERIES):
                     (self.path / name).unlink(missing_ok=True)
             yield
-        finally:
-            lock.release()
 
     def holds(self, settings: Mapping[str, Any]) -> bool:
         """Is this probe begun already? Raises where another one is."""

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from dialeval.errors import JobError, UsageError
+from dialeval.errors import UsageError
+from dialeval.storage import held
 
 
 def refuse_finished(out: Path) -> None:
@@ -19,20 +18,9 @@ def refuse_finished(out: Path) -> None:
 
 @contextmanager
 def exclusive(out: Path) -> Iterator[None]:
-    """Makes the directory and holds it for this process."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{out} cannot be a directory: {error.strerror}. Choose another -o."
-        ) from error
-    lock = FileLock(out / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise JobError(f"another process is training into {out}") from None
-    try:
-        yield
-    finally:
-        lock.release()
-        (out / ".lock").unlink(missing_ok=True)
+    """Makes the directory and holds it; what was trained lies there without a lock in the end."""
+    with held(out):
+        try:
+            yield
+        finally:
+            (out / ".lock").unlink(missing_ok=True)
