@@ -134,3 +134,10 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         write_queries(queries(), path)
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["q.jsonl"]
+
+
+def test_a_data_set_goes_by_its_name(datasets, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(datasets))
+    assert len(list(read_queries("holistic/coherence"))) == 200
+    with pytest.raises(InputError, match="Did you mean 'holistic/coherence'"):
+        read_queries("holstic/coherence")

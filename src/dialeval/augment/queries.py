@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.augment.query import Paraphrase, Query
+from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import InputError, JobError, Problem, UsageError
 from dialeval.readers import fields
 from dialeval.readers.detect import detect
@@ -48,7 +49,7 @@ def read_queries(
     bad: Bad = "raise",
     limit: int | None = None,
 ) -> Queries:
-    """Queries from files, folders or `-`; the arguments are those of `dialeval.load`.
+    """Queries from files, folders, data sets by name or `-`; arguments as in `dialeval.load`.
 
     `format` may be that of a file of dialogues, `queries` or `text`.
     """
@@ -57,16 +58,17 @@ def read_queries(
     options = read_options(columns or {}, (), {})
     opened, problems = [], []
     labels: Counter[str] = Counter()
-    for path in paths:
-        source = Source(path)
+    for target in (target for path in paths for target in resolve(path)):
+        source = Source(target.path)
         labels[source.label] += 1
         if (times := labels[source.label]) > 1:  # ids are made of it: they must not clash
             source.label = f"{source.label}-{times}"
         try:
             source.check()
-            opened.append((source, _read(source, format)))
+            opened.append((source, _read(source, format or target.format or None)))
         except UnreadableError as error:
-            problems.append(Problem(source.name, error.line, error.field, error.problem))
+            hint = name_hint(source.name) if source.is_missing else ""
+            problems.append(Problem(source.name, error.line, error.field, error.problem + hint))
     if problems:
         raise InputError(problems)
     return Queries(opened, options, bad, limit)

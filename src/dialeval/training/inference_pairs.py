@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.question import NLI_LABELS
 
@@ -69,10 +70,11 @@ Rows = Iterator[tuple[int, str, str, str]]
 
 
 def load_inference_pairs(path: Path, sources: Sequence[str] = ()) -> InferencePairs:
-    """Reads a folder of the public sets or of one's own tables, or a single table.
+    """Reads a folder of the public sets (by name: `nli`) or of one's own tables, or a table.
 
     `sources` chooses among the sets of the folder; without it all but SICK are used.
     """
+    path = resolve_folder(path)
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     learned = _known(path, _LEARNED) or {p.stem: p for p in _tables(path)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.train.common import show_result
 from dialeval.cli.train.pone import (
     Context,
     Data,
@@ -16,7 +17,6 @@ from dialeval.cli.train.pone import (
     Patience,
     Seeds,
     run_training,
-    show_result,
 )
 
 
@@ -49,4 +49,5 @@ def bert_ruber(
     card = run_training(
         data, out, options, epochs, patience, seed, seeds, None, licence, quiet or as_json
     )
-    show_result(card, out, "bert-ruber", as_json, quiet)
+    use = f"dialeval score FILE -m bert-ruber:model={out}"
+    show_result(card, out, use, as_json=as_json, quiet=quiet)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dialeval.cli.arguments import Format, Json, Quiet
+from dialeval.cli.train.common import show_result, teller, this_command
 
 
 def lm(
@@ -56,7 +54,7 @@ def lm(
     on where it stopped if the same command is given again.
     """
     from dialeval.errors import UsageError
-    from dialeval.terminal import say, training_bar
+    from dialeval.terminal import training_bar
     from dialeval.training.language_model import LanguageModelOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_lm import train_language_model
@@ -78,15 +76,11 @@ def lm(
                 tokens=tokens,
             ),
             licence=licence,
-            command="dialeval " + shlex.join(sys.argv[1:]),
+            command=this_command(),
             evaluate_on=evaluate_on,
             format=format,
-            say=(lambda line: None) if quiet or as_json else (lambda line: say(line, stderr=True)),
+            say=teller(quiet=quiet or as_json),
             report=report,
         )
-    if as_json:
-        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
-    elif not quiet:
-        for name, value in card.scores.items():
-            say(f"{name}: {value:.2f}")
-        say(f"Use it: dialeval score FILE -m coherence:model={out}")
+    use = f"dialeval score FILE -m coherence:model={out}"
+    show_result(card, out, use, as_json=as_json, quiet=quiet)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.train.common import show_result, teller, this_command
 
 
 def nli(
@@ -66,7 +64,7 @@ def nli(
     on where it stopped if the same command is given again.
     """
     from dialeval.errors import UsageError
-    from dialeval.terminal import say, training_bar
+    from dialeval.terminal import training_bar
     from dialeval.training.inference_model import InferenceModelOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_nli import train_inference_model
@@ -88,13 +86,9 @@ def nli(
             sources=sources or (),
             start=start,
             licence=licence,
-            command="dialeval " + shlex.join(sys.argv[1:]),
-            say=(lambda line: None) if quiet or as_json else (lambda line: say(line, stderr=True)),
+            command=this_command(),
+            say=teller(quiet=quiet or as_json),
             report=report,
         )
-    if as_json:
-        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
-    elif not quiet:
-        for name, value in card.scores.items():
-            say(f"{name}: {value:.4f}")
-        say(f"Use it: dialeval score FILE -m consistency:model={out}")
+    use = f"dialeval score FILE -m consistency:model={out}"
+    show_result(card, out, use, as_json=as_json, quiet=quiet)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.train.common import show_result, teller, this_command
 
 if TYPE_CHECKING:
     from dialeval.training.card import Card
@@ -153,7 +151,8 @@ def pone(
     card = run_training(
         data, out, options, epochs, patience, seed, seeds, beside, licence, quiet or as_json
     )
-    show_result(card, out, "pone", as_json, quiet)
+    use = f"dialeval score FILE -m pone:model={out}"
+    show_result(card, out, use, as_json=as_json, quiet=quiet)
 
 
 def run_training(
@@ -168,7 +167,7 @@ def run_training(
     licence: str | None,
     quiet: bool,
 ) -> Card:
-    from dialeval.terminal import counting_bar, say, training_bar
+    from dialeval.terminal import counting_bar, training_bar
     from dialeval.training.train_pair_scorer import scorer_settings, train_pair_scorer
 
     return train_pair_scorer(
@@ -179,19 +178,8 @@ def run_training(
         seeds=seeds,
         beside=beside,
         licence=licence,
-        command="dialeval " + shlex.join(sys.argv[1:]),
-        say=(lambda line: None) if quiet else (lambda line: say(line, stderr=True)),
+        command=this_command(),
+        say=teller(quiet=quiet),
         vectors_bar=lambda: counting_bar("vectors", quiet=quiet),
         training_bar=lambda: training_bar(quiet=quiet),
     )
-
-
-def show_result(card: Card, out: Path, metric: str, as_json: bool, quiet: bool) -> None:
-    from dialeval.terminal import say
-
-    if as_json:
-        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
-    elif not quiet:
-        for name, value in card.scores.items():
-            say(f"{name}: {value:.4f}")
-        say(f"Use it: dialeval score FILE -m {metric}:model={out}")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.train.common import show_result, teller, this_command
 
 
 class Loss(StrEnum):
@@ -60,7 +58,7 @@ def ruber(
     machine shares are not learned from. A training that was interrupted goes on where it stopped if
     the same command is given again.
     """
-    from dialeval.terminal import say, training_bar
+    from dialeval.terminal import training_bar
     from dialeval.training.loop import Settings
     from dialeval.training.ruber import RuberOptions
     from dialeval.training.train_ruber import train_ruber
@@ -78,13 +76,9 @@ def ruber(
             words=words,
             pairs=pairs,
             licence=licence,
-            command="dialeval " + shlex.join(sys.argv[1:]),
-            say=(lambda line: None) if quiet or as_json else (lambda line: say(line, stderr=True)),
+            command=this_command(),
+            say=teller(quiet=quiet or as_json),
             report=report,
         )
-    if as_json:
-        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
-    elif not quiet:
-        for name, value in card.scores.items():
-            say(f"{name.replace('_', ' ')}: {value:.4f}")
-        say(f"Use it: dialeval score FILE -m ruber:model={out}")
+    use = f"dialeval score FILE -m ruber:model={out}"
+    show_result(card, out, use, as_json=as_json, quiet=quiet)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dialeval.cli.arguments import Format, Json, Quiet
+from dialeval.cli.train.common import show_result, teller, this_command
 
 if TYPE_CHECKING:
     from dialeval.training.train_seq2seq import Plan
@@ -92,12 +91,11 @@ def seq2seq(
 
     plan = LSTM_PAPER if preset is Preset.paper else LSTM_SMALL
     plan = changed(plan, epochs=epochs, pairs=pairs, units=units, vocabulary=vocabulary, seed=seed)
-    _train(plan, data, out, evaluate_on, licence, format, as_json, quiet)
-    if not (as_json or quiet):
-        _show_use(
-            f"dialeval probe hf:{shlex.quote(str(out))} --queries FILE -o PROBE"
-            " --set method=sample --set top_k=10"
-        )
+    use = (
+        f"dialeval probe hf:{shlex.quote(str(out))} --queries FILE -o PROBE"
+        " --set method=sample --set top_k=10"
+    )
+    _train(plan, data, out, use, evaluate_on, licence, format, as_json, quiet)
 
 
 def generator(
@@ -124,22 +122,22 @@ def generator(
 
     plan = TRANSFORMER_PAPER if preset is Preset.paper else TRANSFORMER_SMALL
     plan = changed(plan, epochs=epochs, pairs=pairs, units=units, vocabulary=vocabulary, seed=seed)
-    _train(plan, data, out, evaluate_on, licence, format, as_json, quiet)
-    if not (as_json or quiet):
-        _show_use(f"dialeval augment FILE --with ctg:model={shlex.quote(str(out))}")
+    use = f"dialeval augment FILE --with ctg:model={shlex.quote(str(out))}"
+    _train(plan, data, out, use, evaluate_on, licence, format, as_json, quiet)
 
 
 def _train(
     plan: Plan,
     data: Path,
     out: Path,
+    use: str,
     evaluate_on: int,
     licence: str,
     format: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from dialeval.terminal import say, training_bar
+    from dialeval.terminal import training_bar
     from dialeval.training.train_seq2seq import train_seq2seq
 
     silent = quiet or as_json
@@ -149,20 +147,10 @@ def _train(
             out,
             plan,
             licence=licence,
-            command="dialeval " + shlex.join(sys.argv[1:]),
+            command=this_command(),
             evaluate_on=evaluate_on,
             format=format,
-            say=(lambda line: None) if silent else (lambda line: say(line, stderr=True)),
+            say=teller(quiet=silent),
             report=report,
         )
-    if as_json:
-        typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
-    elif not quiet:
-        for name, value in card.scores.items():
-            say(f"{name}: {value:.2f}")
-
-
-def _show_use(command: str) -> None:
-    from dialeval.terminal import say
-
-    say(f"Use it: {command}")
+    show_result(card, out, use, as_json=as_json, quiet=quiet)
