@@ -24,7 +24,7 @@ from dialeval.models.pair_scorer_network import (
     context_vector,
     last_words,
 )
-from dialeval.models.scorer_directory import DESCRIPTION, field, load_network, read_scorer
+from dialeval.models.scorer_directory import choice, field, load_network, read_scorer
 from dialeval.question import Answer, Embed, Judge, Question
 
 Pooling = Literal["mean", "cls", "max"]
@@ -51,8 +51,8 @@ class PairScorerConfig:
         return cls(
             field(directory, record, "metric", str),
             record["encoder"],
-            _choice(directory, record, "pooling", get_args(Pooling)),
-            _choice(directory, record, "context", CONTEXT_RULES),
+            choice(directory, record, "pooling", get_args(Pooling)),
+            choice(directory, record, "context", CONTEXT_RULES),
             field(directory, record, "dimensions", int),
             tuple(field(directory, {"hidden": size}, "hidden", int) for size in hidden),
             field(directory, record, "truncate_words", int),
@@ -60,15 +60,6 @@ class PairScorerConfig:
 
     def to_record(self) -> dict[str, Any]:
         return {"kind": "pair-scorer", **asdict(self)}
-
-
-def _choice(directory: Path, record: dict[str, Any], name: str, choices: Sequence[Any]) -> Any:
-    if record.get(name) not in choices:
-        known = ", ".join(choices)
-        raise UsageError(
-            f"{directory / DESCRIPTION}: {name}: {record.get(name)!r} is none of {known}."
-        )
-    return record[name]
 
 
 def load(directory: Path, *, device: str = "auto") -> PairScorer:

@@ -1,0 +1,79 @@
+"""Low-rank adapters (LoRA; Hu et al., ICLR 2022) of an encoder: W x + (alpha / rank) U D x.
+
+D and U are what is trained and kept, a few hundred kB, and W stays what it was. Loading adds U D to
+W once: a model with an adapter costs what it cost without. (peft does the same and more; it takes
+longer to import than a small encoder takes to load.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+
+from dialeval.errors import UsageError
+
+
+class LowRankLinear(torch.nn.Module):
+    """A frozen linear layer with a trainable path of low rank beside it, which begins as zero."""
+
+    def __init__(self, linear: torch.nn.Linear, rank: int, alpha: float) -> None:
+        super().__init__()
+        self.linear = linear
+        self.scale = alpha / rank
+        self.down = torch.nn.Parameter(torch.empty(rank, linear.in_features))
+        self.up = torch.nn.Parameter(torch.zeros(linear.out_features, rank))
+        torch.nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        beside = torch.nn.functional.linear(torch.nn.functional.linear(x, self.down), self.up)
+        whole: torch.Tensor = self.linear(x) + self.scale * beside
+        return whole
+
+
+def add_low_rank(model: torch.nn.Module, rank: int, alpha: float, seed: int) -> None:
+    """Freezes the model and puts a trainable path beside each linear layer of its blocks."""
+    model.requires_grad_(False)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for name, linear in _linear_layers(model).items():
+            parent, _, child = name.rpartition(".")
+            setattr(model.get_submodule(parent), child, LowRankLinear(linear, rank, alpha))
+
+
+def low_rank_tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """What `merge_low_rank` wants: `NAME.down` and `NAME.up` of each layer, by its name in the
+    model without adapters."""
+    return {
+        f"{name}.{part}": getattr(module, part).detach()
+        for name, module in model.named_modules()
+        if isinstance(module, LowRankLinear)
+        for part in ("down", "up")
+    }
+
+
+def merge_low_rank(
+    model: torch.nn.Module, tensors: Mapping[str, torch.Tensor], alpha: float
+) -> None:
+    """Adds the trained paths to the layers of a model that has none."""
+    layers = _linear_layers(model)
+    wanted = {f"{name}.{part}" for name in layers for part in ("down", "up")}
+    if wanted != tensors.keys():
+        odd = sorted(wanted ^ tensors.keys())[0]
+        raise UsageError(f"these adapters belong to another model: {odd} is on one side only")
+    with torch.no_grad():
+        for name, linear in layers.items():
+            down, up = tensors[f"{name}.down"].float(), tensors[f"{name}.up"].float()
+            if (up.shape[0], down.shape[1]) != linear.weight.shape:
+                raise UsageError(f"these adapters belong to another model: {name} differs in size")
+            linear.weight += (alpha / down.shape[0]) * (up @ down)
+
+
+def _linear_layers(model: torch.nn.Module) -> dict[str, torch.nn.Linear]:
+    """Those of the blocks: a pooler on top, where there is one, is left out."""
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.Linear) and not name.startswith("pooler.")
+    }

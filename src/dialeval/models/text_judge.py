@@ -1,0 +1,238 @@
+"""Judges that read text: an encoder with an adapter, pooled states, a small head (MME-CRS, USL-H).
+
+    response   [CLS] response [SEP]
+    pair       [CLS] turns so far, joined by spaces [SEP] response [SEP]
+
+What is too long is cut: of the turns the beginning, of the response the end. The head gives one
+logit; its sigmoid is the softmax over two classes of the papers, whose two logits count only by
+their difference. All that these judges have of their own lies in `scorer.safetensors`: the adapter
+(or, trained with `--full`, the encoder's weights) and the head. The encoder is that of their base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+
+from dialeval.errors import JobError, UsageError
+from dialeval.models.classifier import Segmented, pad
+from dialeval.models.loading import (
+    SURROGATE,
+    batches_by_length,
+    choose_device,
+    is_out_of_memory,
+    load_tokenizer,
+    positions_of,
+    silence,
+)
+from dialeval.models.low_rank import merge_low_rank
+from dialeval.models.scorer_directory import (
+    choice,
+    field,
+    load_tensors,
+    not_these,
+    read_scorer,
+)
+from dialeval.question import Answer, Judge, Question
+
+TOKENS_PER_BATCH = 4096
+
+Reads = Literal["response", "pair"]
+Pooling = Literal["max", "mean"]
+
+
+@dataclass(frozen=True)
+class TextJudgeConfig:
+    """rank 0: all weights of the encoder were trained. `hidden`: layers of the head, if any."""
+
+    metric: str
+    encoder: str
+    reads: Reads
+    pooling: Pooling
+    context_tokens: int = 100
+    response_tokens: int = 50
+    hidden: tuple[int, ...] = ()
+    rank: int = 8
+    alpha: float = 16.0
+
+    @classmethod
+    def read(cls, directory: Path) -> TextJudgeConfig:
+        record = read_scorer(directory)
+        whole = {
+            name: field(directory, record, name, int)
+            for name in ("context_tokens", "response_tokens", "rank")
+        }
+        hidden = field(directory, record, "hidden", list)
+        return cls(
+            field(directory, record, "metric", str),
+            record["encoder"],
+            choice(directory, record, "reads", get_args(Reads)),
+            choice(directory, record, "pooling", get_args(Pooling)),
+            hidden=tuple(field(directory, {"hidden": size}, "hidden", int) for size in hidden),
+            alpha=field(directory, record, "alpha", float),
+            **whole,
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        return {"kind": "text-judge", **asdict(self)}
+
+
+class TextJudgeNetwork(torch.nn.Module):
+    """An encoder, pooled, and a head with one logit."""
+
+    def __init__(self, encoder: Any, config: TextJudgeConfig, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self._pooling = config.pooling
+        sizes = (encoder.config.hidden_size, *config.hidden)
+        layers: list[torch.nn.Module] = [torch.nn.Dropout(dropout)]
+        for size, next_size in zip(sizes, config.hidden, strict=False):
+            layers += [
+                torch.nn.Linear(size, next_size),
+                torch.nn.Tanh(),
+                torch.nn.Dropout(dropout),
+            ]
+        self.head = torch.nn.Sequential(*layers, torch.nn.Linear(sizes[-1], 1))
+
+    def forward(self, **inputs: torch.Tensor) -> torch.Tensor:
+        states = self.encoder(**inputs).last_hidden_state
+        real = inputs["attention_mask"].bool()[:, :, None]
+        if self._pooling == "max":
+            pooled = states.masked_fill(~real, -torch.inf).amax(dim=1)
+        else:
+            pooled = states.masked_fill(~real, 0.0).sum(dim=1) / real.sum(dim=1)
+        logits: torch.Tensor = self.head(pooled)[:, 0]
+        return logits
+
+
+class Reading:
+    """How a question becomes token ids. `truncated` counts the texts that were cut so far."""
+
+    def __init__(self, tokenizer: Any, config: TextJudgeConfig, positions: int) -> None:
+        self.truncated = 0
+        self._tokenizer = tokenizer
+        self._pair = config.reads == "pair"
+        marks, context = (3, config.context_tokens) if self._pair else (2, 0)
+        room = min(positions, tokenizer.model_max_length) - marks
+        # Of a window that is too small for both, each side gets its share.
+        fits = min(1.0, room / (context + config.response_tokens))
+        self._response = int(config.response_tokens * fits)
+        self._context = int(context * fits)
+
+    def __call__(self, questions: Sequence[tuple[Sequence[str], str]]) -> list[Segmented]:
+        """(turns, response) of each."""
+        responses = self._ids([response for _, response in questions])
+        contexts = (
+            self._ids([" ".join(turn.strip() for turn in turns) for turns, _ in questions])
+            if self._pair
+            else [[] for _ in questions]
+        )
+        return [self._join(*pair) for pair in zip(contexts, responses, strict=True)]
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        clean = [SURROGATE.sub("\ufffd", text.strip()) for text in texts]
+        read = self._tokenizer(clean, add_special_tokens=False, verbose=False)
+        ids: list[list[int]] = read.input_ids
+        return ids
+
+    def _join(self, context: list[int], response: list[int]) -> Segmented:
+        start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
+        self.truncated += len(context) > self._context or len(response) > self._response
+        said = [*response[: self._response], end]
+        if not self._pair:
+            return [start, *said], [0] * (1 + len(said))
+        before = [start, *context[max(0, len(context) - self._context) :], end]
+        return before + said, [0] * len(before) + [1] * len(said)
+
+
+def load_encoder(name: str) -> tuple[Any, Any]:
+    """Encoder and tokenizer by a name that `dialeval models` knows, or by path."""
+    from transformers import AutoModel
+
+    from dialeval.models.locate import locate
+    from dialeval.models.source import ready
+
+    found = locate(name)
+    if found.role != "encoder" or found.base:
+        raise UsageError(
+            f"model {name!r} is a {found.role}: a judge that reads text stands on an encoder."
+            " See: dialeval models"
+        )
+    directory = ready(found)
+    with silence():
+        tokenizer = load_tokenizer(directory)
+        model = AutoModel.from_pretrained(
+            directory, local_files_only=True, weights_only=True, dtype=torch.float32
+        )
+    return model, tokenizer
+
+
+def load(directory: Path, *, device: str = "auto") -> TextJudge:
+    """The judge in a directory that `dialeval train mme-fluency` and its like made."""
+    config = TextJudgeConfig.read(directory)
+    encoder, tokenizer = load_encoder(config.encoder)
+    tensors = load_tensors(directory)
+    network = TextJudgeNetwork(encoder, config)
+    own = {name: tensors.pop(name) for name in list(tensors) if name.startswith("head.")}
+    bare = {name.removeprefix("encoder."): tensor for name, tensor in tensors.items()}
+    try:
+        network.head.load_state_dict({n.removeprefix("head."): t for n, t in own.items()})
+        if config.rank:
+            merge_low_rank(encoder, bare, config.alpha)
+        else:
+            encoder.load_state_dict(bare)
+    except RuntimeError as error:
+        raise not_these(directory, error) from error
+    return TextJudge(network.to(choose_device(device)), tokenizer, config)
+
+
+class TextJudge:
+    """Answers `Judge`: a number from 0 to 1."""
+
+    def __init__(self, network: TextJudgeNetwork, tokenizer: Any, config: TextJudgeConfig) -> None:
+        self._network = network.eval()
+        self._pad = tokenizer
+        self._read = Reading(tokenizer, config, positions_of(network.encoder))
+
+    @property
+    def truncated(self) -> int:
+        return self._read.truncated
+
+    def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        texts = []
+        for question in questions:
+            if not isinstance(question, Judge):
+                raise UsageError(
+                    f"model {question.model!r} is a judge of text and cannot answer"
+                    f" {type(question).__name__} questions"
+                )
+            texts.append((question.turns, question.response))
+        encoded = self._read(texts)
+        for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):
+            scores = self._scores([encoded[number] for number in batch]).cpu().numpy()
+            yield from ((n, score[None]) for n, score in zip(batch, scores, strict=True))
+
+    def _scores(self, batch: Sequence[Segmented]) -> torch.Tensor:
+        try:
+            with torch.inference_mode():
+                inputs = pad(batch, self._pad)
+                device = self._network.encoder.device
+                on_device = {name: tensor.to(device) for name, tensor in inputs.items()}
+                logits: torch.Tensor = self._network(**on_device)
+                return logits.double().sigmoid()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise JobError(
+                    f"not enough memory for a single text of {len(batch[0][0])} tokens."
+                    " Close other programs, or use a smaller model."
+                ) from error
+        half = len(batch) // 2
+        return torch.cat((self._scores(batch[:half]), self._scores(batch[half:])))

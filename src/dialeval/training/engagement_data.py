@@ -1,0 +1,242 @@
+"""Responses and how engaging people found them, from 0 to 1: for the engagement sub-metric.
+
+MME-CRS learns engagement from ConvAI 2017, 13 124 responses, from the response alone. Every rating
+becomes a soft label, (rating - lowest) / (highest - lowest), in these ways:
+
+    Topical-Chat    `turn_rating`, 1 to 5: the partner's word for this very message
+    ConvAI2         `eval_score`, 1 to 5: what the person thought of talking with the bot, so it
+                    is given to every message of the bot, and to none of the person's own
+    ConvAI 2017     `engagement`, 1 to 5, on the whole dialogue: given to both speakers' messages,
+                    as Predictive Engagement does; two ratings are averaged
+    engage          the fine-tuning sets of Predictive Engagement: `label`, 0 or 1, of a reply
+
+Messages that one speaker sent in a row are one response where the rating is that of a dialogue.
+
+Nothing is learned from that rated sets on this machine hold too: a query with the same reply, or
+the same long text, letter case and punctuation aside. Where it is long, its whole dialogue goes.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, pairwise
+from pathlib import Path
+
+import numpy as np
+
+from dialeval.datasets.locate import resolve_folder
+from dialeval.errors import InputError, Problem, UsageError
+from dialeval.sample import Rating, Sample, Turn
+from dialeval.training.corpora import LONG, Dialogue
+from dialeval.training.pair_corpus import rated_dialogues, rated_sets_here
+
+QUALITIES = ("turn_rating", "eval_score", "engagement")
+OF_BOTH_SPEAKERS = ("engagement",)
+"""Of a dialogue as such; the others judge what the system said."""
+
+LABELLED = ["id", "query", "reply", "label"]
+SOURCES = {
+    "DD_finetune_train": "engage-dailydialog",
+    "DD_finetune_valid": "engage-dailydialog",
+    "humanAMT_engscores_utt": "engage-convai",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Engaging:
+    """A response after its context, `target` from 0 (not engaging) to 1; `dialogue` is never
+    split, and is unique within its source."""
+
+    text: str
+    context: tuple[str, ...]
+    target: float
+    source: str
+    dialogue: str
+
+
+@dataclass(frozen=True)
+class EngagementData:
+    """`left_out` counts the responses that rated sets hold too."""
+
+    train: tuple[Engaging, ...]
+    validation: tuple[Engaging, ...]
+    left_out: int = 0
+
+    def digest(self) -> str:
+        sha = hashlib.sha256()
+        for split in (self.train, self.validation):
+            for one in split:
+                sha.update("\x1f".join((*one.context, one.text)).encode("utf-8", "replace"))
+                sha.update(f"\x1e{one.target:.6f}".encode())
+            sha.update(b"\x1d")
+        return sha.hexdigest()
+
+
+def load_engagement(
+    data: Sequence[Path],
+    *,
+    held_out: Sequence[str] | None = None,
+    validation: float = 0.1,
+    per_source: int | None = None,
+    seed: int = 0,
+) -> EngagementData:
+    """Responses of files, folders and data sets by name, split by dialogue.
+
+    held_out    rated data sets that must stay unseen; None: all that are on this machine
+    validation  share of the dialogues of each source to validate on; always the same ones
+    per_source  learn from so many responses of each source, however many it has; None: from all
+    """
+    found = list(chain.from_iterable(read_engagement(path) for path in data))
+    names = rated_sets_here() if held_out is None else held_out
+    unseen = without_rated(found, chain.from_iterable(map(rated_dialogues, names)))
+    held = _validation_dialogues(unseen, validation)
+    validate = [one for one in unseen if (one.source, one.dialogue) in held]
+    seen = set(map(_exchange, validate))
+    learn = [
+        one
+        for one in unseen
+        if (one.source, one.dialogue) not in held and _exchange(one) not in seen
+    ]
+    if not learn or not validate:
+        raise UsageError(
+            f"{len(learn)} responses to learn from and {len(validate)} to validate on: it takes"
+            f" some of each, rated by one of {', '.join(QUALITIES)}"
+        )
+    if per_source is not None:
+        learn = balance(learn, per_source, np.random.default_rng(seed))
+    return EngagementData(tuple(learn), tuple(validate), len(found) - len(unseen))
+
+
+def read_engagement(path: Path) -> list[Engaging]:
+    """All rated responses of a file or a folder, or of a data set by name."""
+    place = resolve_folder(path)
+    if not place.is_dir():
+        return list(_of_file(place, SOURCES.get(place.stem, place.stem)))
+    files = [file for file in sorted(place.iterdir()) if file.suffix == ".json" or _labelled(file)]
+    if not files:
+        raise UsageError(f"{place} holds no .json file and no .csv with {','.join(LABELLED)}")
+    return [one for file in files for one in _of_file(file, SOURCES.get(file.stem, place.name))]
+
+
+def soft_label(rating: Rating) -> float | None:
+    """The mean rating on a scale from 0 to 1; None where nobody rated, or the scale is unknown."""
+    if rating.mean is None or rating.scale is None:
+        return None
+    low, high = rating.scale
+    return (rating.mean - low) / (high - low)
+
+
+def balance(
+    examples: Iterable[Engaging], per_source: int, generator: np.random.Generator
+) -> list[Engaging]:
+    """As many of each source: drawn by lot, repeated only where there are fewer."""
+    chosen = []
+    for _, group in groupby(sorted(examples, key=_source), key=_source):
+        members = list(group)
+        draws = (generator.permutation(len(members)) for _ in range(per_source // len(members) + 1))
+        chosen += [members[place] for place in np.concatenate(list(draws))[:per_source].tolist()]
+    return chosen
+
+
+def without_rated(examples: Sequence[Engaging], rated: Iterable[Dialogue]) -> list[Engaging]:
+    """The examples of which raters, whom a metric is to be compared with, saw nothing."""
+    exchanges: set[tuple[str, str]] = set()
+    long: set[str] = set()
+    for dialogue in rated:
+        turns = list(map(_letters, dialogue))
+        exchanges.update(pairwise(turns))
+        long.update(turn for turn in turns if len(turn) >= LONG)
+
+    def is_long(exchange: tuple[str, str]) -> bool:
+        shared = exchange in exchanges and len("".join(exchange)) >= LONG
+        return shared or exchange[1] in long
+
+    tainted = {(one.source, one.dialogue) for one in examples if is_long(_exchange(one))}
+    return [
+        one
+        for one in examples
+        if (one.source, one.dialogue) not in tainted and _exchange(one) not in exchanges
+    ]
+
+
+def _of_file(path: Path, source: str) -> Iterator[Engaging]:
+    if _labelled(path):
+        return _of_labelled_replies(path, source)
+    from dialeval.readers import load
+
+    return chain.from_iterable(_of_sample(sample, source) for sample in load(path))
+
+
+def _labelled(path: Path) -> bool:
+    if path.suffix != ".csv" or not path.is_file():
+        return False
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file), [])[: len(LABELLED)] == LABELLED
+
+
+def _of_labelled_replies(path: Path, source: str) -> Iterator[Engaging]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        table = csv.DictReader(file)
+        for row in table:
+            if row["label"] not in ("0", "1"):
+                said = f"expected 0 or 1, not {row['label']!r}"
+                raise InputError([Problem(str(path), table.line_num, "label", said, "error")])
+            if text := row["reply"].strip():
+                context = (row["query"].strip(),)
+                target = float(row["label"])
+                yield Engaging(text, context, target, source, f"{path.stem}-{row['id']}")
+
+
+def _of_sample(sample: Sample, source: str) -> Iterator[Engaging]:
+    labels = ((name, soft_label(r)) for name, r in sample.ratings.items() if name in QUALITIES)
+    quality, target = next(((n, label) for n, label in labels if label is not None), ("", None))
+    if target is None:
+        return
+    dialogue = sample.dialogue or sample.id
+    if sample.response is not None:
+        context = tuple(turn.text for turn in sample.context)
+        if text := sample.response.strip():
+            yield Engaging(text, context, target, source, dialogue)
+        return
+    turns = _merged(sample.context)
+    for place, turn in enumerate(turns):
+        if turn.speaker == "system" or quality in OF_BOTH_SPEAKERS:
+            context = tuple(before.text for before in turns[:place])
+            yield Engaging(turn.text, context, target, source, dialogue)
+
+
+def _merged(turns: Sequence[Turn]) -> list[Turn]:
+    """One turn of what a speaker said in a row."""
+    spoken = (turn for turn in turns if turn.text.strip())
+    return [
+        Turn(" ".join(turn.text.strip() for turn in said), speaker)
+        for speaker, said in groupby(spoken, key=lambda turn: turn.speaker)
+    ]
+
+
+def _validation_dialogues(examples: Iterable[Engaging], share: float) -> set[tuple[str, str]]:
+    """The first of each source, at least one, in the order of a digest."""
+    chosen: set[tuple[str, str]] = set()
+    keys = sorted({(one.source, one.dialogue) for one in examples})
+    for _, group in groupby(keys, key=lambda key: key[0]):
+        dialogues = sorted(
+            group,
+            key=lambda key: hashlib.sha256("\x1f".join(key).encode("utf-8", "replace")).digest(),
+        )
+        chosen.update(dialogues[: max(1, round(share * len(dialogues)))])
+    return chosen
+
+
+def _source(example: Engaging) -> str:
+    return example.source
+
+
+def _exchange(example: Engaging) -> tuple[str, str]:
+    return _letters(example.context[-1] if example.context else ""), _letters(example.text)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))

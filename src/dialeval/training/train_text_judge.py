@@ -1,0 +1,131 @@
+"""From examples and an encoder to a directory that `-m mme-fluency:model=` and its like take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dialeval.models.low_rank import add_low_rank, low_rank_tensors
+from dialeval.models.scorer_directory import save_tensors
+from dialeval.models.source import offline
+from dialeval.models.text_judge import TextJudgeConfig, TextJudgeNetwork, load_encoder
+from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork
+from dialeval.training.card import Card
+from dialeval.training.loop import Report, Settings, forget_checkpoint, train
+from dialeval.training.pair_corpus import PairCorpus
+from dialeval.training.text_judge import Example, Examples, TextJudgeRecipe
+from dialeval.training.twin_judge import TwinJudgeRecipe
+from dialeval.training.workplace import exclusive, refuse_finished
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a sub-metric is taught.
+
+    digest     of the data that the examples are made of
+    data       for the card: where the examples come from, how many there are
+    measured   more examples, by name, on which the accuracy is told in the end
+    """
+
+    summary: str
+    examples: Examples
+    validation: Sequence[Example]
+    measured: Mapping[str, Sequence[Example]]
+    digest: str
+    data: Mapping[str, Any]
+    licence: str
+
+
+def train_text_judge(
+    lesson: Lesson,
+    out: Path,
+    *,
+    config: TextJudgeConfig | TwinJudgeConfig,
+    settings: Settings,
+    batch: int,
+    command: str = "",
+    report: Report = lambda state, steps: None,
+) -> Card:
+    """Trains, saves and measures; continues where an earlier call into `out` was killed."""
+    refuse_finished(out)
+    with exclusive(out), offline():
+        recipe = make_recipe(lesson, config, batch=batch, seed=settings.seed)
+        identity = {"data": lesson.digest, "config": config.to_record(), "batch": batch}
+        state = train(recipe, settings, out, identity, report)
+        _round(recipe.network)
+        save_tensors(out, config.to_record(), trained_tensors(recipe.network))
+        measured = {"validation": lesson.validation, **lesson.measured}
+        card = Card(
+            name=out.name,
+            summary=lesson.summary,
+            command=command,
+            seed=settings.seed,
+            base=config.encoder,
+            licence=lesson.licence,
+            data=lesson.data,
+            settings=asdict(settings) | config.to_record() | {"batch": batch},
+            scores={
+                f"accuracy on {name} ({len(examples):,} examples)": accuracy(recipe, examples)
+                for name, examples in measured.items()
+            },
+            curve=state.curve,
+        )
+        card.write(out)
+        forget_checkpoint(out)
+    return card
+
+
+def corpus_facts(corpus: PairCorpus, rated: Sequence[str]) -> dict[str, Any]:
+    """What a card says about the dialogues that were learned from."""
+    return {
+        "corpus": corpus.name,
+        "sha256": corpus.digest(),
+        "dialogues left out because rated sets share them": corpus.left_out,
+        "rated sets that were here": ", ".join(rated) or "none",
+    }
+
+
+def make_recipe(
+    lesson: Lesson, config: TextJudgeConfig | TwinJudgeConfig, *, batch: int, seed: int
+) -> TextJudgeRecipe | TwinJudgeRecipe:
+    """An encoder with a new head, and adapters if there is a rank."""
+    encoder, tokenizer = load_encoder(config.encoder)
+    if config.rank:
+        add_low_rank(encoder, config.rank, config.alpha, seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if isinstance(config, TwinJudgeConfig):
+            twin = TwinJudgeNetwork(encoder)
+            return TwinJudgeRecipe(
+                twin, tokenizer, config, lesson.examples, lesson.validation, batch=batch, seed=seed
+            )
+        network = TextJudgeNetwork(encoder, config)
+    return TextJudgeRecipe(
+        network, tokenizer, config, lesson.examples, lesson.validation, batch=batch, seed=seed
+    )
+
+
+def trained_tensors(network: TextJudgeNetwork | TwinJudgeNetwork) -> dict[str, torch.Tensor]:
+    """What a judge keeps: what stands on its encoder, and the adapters or the whole encoder."""
+    own = low_rank_tensors(network.encoder) or network.encoder.state_dict()
+    head = {n: t for n, t in network.state_dict().items() if not n.startswith("encoder.")}
+    return head | {f"encoder.{name}": tensor for name, tensor in own.items()}
+
+
+def accuracy(recipe: TextJudgeRecipe | TwinJudgeRecipe, examples: Sequence[Example]) -> float:
+    """Share of examples on the right side of one half."""
+    logits = recipe.predict(examples)
+    targets = torch.tensor([example.target for example in examples])
+    return float(((logits > 0) == (targets > 0.5)).double().mean())
+
+
+def _round(network: torch.nn.Module) -> None:
+    """To what 16 bits can hold, as weights are saved: what is measured is what is kept."""
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if parameter.requires_grad:
+                parameter.copy_(parameter.half())

@@ -1,0 +1,66 @@
+"""`mme-fluency`, `mme-relevance`, `mme-engagement` with made-up answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dialeval.metrics.judged_metric import judged_turns
+from dialeval.metrics.mme_engagement import MmeEngagement
+from dialeval.metrics.mme_fluency import MmeFluency
+from dialeval.metrics.mme_relevance import MmeRelevance
+from dialeval.question import Judge
+from dialeval.sample import Sample, Turn
+
+DIALOGUE = Sample(
+    "d",
+    (
+        Turn("Hello!", "system"),
+        Turn("Hi, who is there?", "user"),
+        Turn("  ", "system"),
+        Turn("Well?", "user"),
+        Turn("It is me.", "system"),
+    ),
+)
+TURN = Sample("t", (Turn("Who?"), Turn("You!")), "Me?")
+
+
+def answers(*values):
+    return [np.array([value]) for value in values]
+
+
+@pytest.mark.parametrize("metric", [MmeFluency(), MmeEngagement()])
+def test_a_response_is_judged_alone(metric):
+    assert metric.ask(TURN) == [Judge(metric.model, (), "Me?")]
+    assert metric.score(TURN, answers(0.25)).value == 0.25
+
+
+def test_relevance_is_judged_after_all_turns():
+    metric = MmeRelevance(model="m")
+    assert metric.ask(TURN) == [Judge("m", ("Who?", "You!"), "Me?")]
+    assert metric.obstacle(Sample("s", (), "Me?")) == "no context"
+
+
+def test_a_dialogue_is_the_mean_over_what_its_system_said():
+    metric = MmeFluency(model="m")
+    assert metric.ask(DIALOGUE) == [Judge("m", (), "Hello!"), Judge("m", (), "It is me.")]
+    assert metric.score(DIALOGUE, answers(0.25, 0.75)).value == 0.5
+    relevance = MmeRelevance(model="m")
+    assert relevance.obstacle(DIALOGUE) == ""
+    before = ("Hello!", "Hi, who is there?", "  ", "Well?")
+    assert relevance.ask(DIALOGUE) == [Judge("m", before, "It is me.")]
+
+
+def test_where_nobody_is_named_every_turn_counts():
+    nameless = Sample("d", (Turn("a"), Turn("b"), Turn("c")))
+    assert [turn.response for turn in judged_turns(nameless)] == ["a", "b", "c"]
+    assert [turn.response for turn in judged_turns(nameless, needs_context=True)] == ["b", "c"]
+
+
+def test_what_cannot_be_judged_says_why():
+    metric = MmeFluency()
+    blank = Sample("s", (Turn("a"),), " \n")
+    assert metric.ask(blank) == []
+    assert metric.score(blank, []).note == "empty response"
+    silent = Sample("d", (Turn("  ", "system"), Turn("hm", "user")))
+    assert metric.score(silent, []).note == "no turn to judge"
