@@ -86,7 +86,7 @@ class Likelihood(Question):
 
 @dataclass(frozen=True, slots=True)
 class TokenLogProbs:
-    """The answer to `Likelihood`, with names."""
+    """The answer to `Likelihood` and `MaskedLikelihood`, with names."""
 
     log_probs: tuple[float, ...]
     spans: tuple[tuple[int, int], ...]
@@ -119,6 +119,23 @@ class TokenLogProbs:
             spans=tuple((int(row[1]), int(row[2])) for row in rows),
             cut=int(answer[0, 0]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedLikelihood(Question):
+    """How likely is each word-piece of `text`, to a masked language model that sees all others?
+
+    masks   0: pieces are hidden one at a time, so that n pieces take n passes, which is exact;
+            k: every k-th piece is hidden in the same pass, and k passes are enough. A piece is then
+            guessed without its neighbours k places away: an approximation
+    tokens  only so many pieces are read, from the beginning; 0: all that the model can take
+
+    Answer: as that of `Likelihood`, for the pieces of the text.
+    """
+
+    text: str
+    masks: int = 0
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import quote, unquote
 
 from dialeval.errors import UsageError
@@ -87,7 +87,7 @@ def _encode(text: str, colon: bool = False) -> str:
     )
 
 
-CalibrationKind = Literal["floor", "quartile", "minmax"]
+CalibrationKind = Literal["floor", "quartile", "minmax", "unit"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ class Calibration:
               (max(x, low) - low) / |low|, which equals the paper's -(...)/low where low < 0.
     quartile  low, high = 25th and 75th percentile, clipped on both sides (USL-H, MME-CRS).
     minmax    low, high = smallest and largest value, not clipped (RUBER).
+    unit      low, high = 0 and 1, not clipped: a part that is combined as it is.
 
     Where low = high nothing can be told apart, and every value becomes 0.
     """
@@ -121,6 +122,8 @@ class Calibration:
             high = low + abs(low)
         elif kind == "quartile":
             low, high = (float(q) for q in np.quantile(array, [0.25, 0.75]))
+        elif kind == "unit":
+            low, high = 0.0, 1.0
         else:
             low, high = float(array.min()), float(array.max())
         return cls(kind, low, high, int(array.size))
@@ -138,6 +141,6 @@ class Calibration:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Calibration:
         kind = record["kind"]
-        if kind not in ("floor", "quartile", "minmax"):
+        if kind not in get_args(CalibrationKind):
             raise UsageError(f"unknown calibration kind {kind!r}")
         return cls(kind, float(record["low"]), float(record["high"]), int(record["n"]))

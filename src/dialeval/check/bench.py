@@ -21,6 +21,7 @@ from dialeval.question import (
     Inference,
     Judge,
     Likelihood,
+    MaskedLikelihood,
     Question,
     TokenMatch,
     WordVectors,
@@ -165,6 +166,11 @@ def made_up_answer(question: Question) -> Answer:
             if rows and not question.start and (question.whole or not before):
                 rows[0] = (np.nan, *rows[0][1:])
             return np.array([(0, 0, 0), *rows], dtype=np.float64)
+        case MaskedLikelihood():
+            words = [found.span() for found in re.finditer(r"\S+", question.text)]
+            kept = words[: question.tokens or None]
+            rows = [(-draw.exponential(3.0), *span) for span in kept]
+            return np.array([(len(words) - len(kept), 0, 0), *rows], dtype=np.float64)
         case Embed():
             return draw.standard_normal(16)
         case WordVectors():

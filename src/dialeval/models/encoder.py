@@ -1,7 +1,8 @@
 """Encoders: BERT and its relatives, which turn a text into one state per token.
 
 They answer `Embed` with the pooled states of the last layer, `TokenMatch` with the best cosines
-between the tokens of two texts, and `DocumentFrequency`, for which the tokenizer is enough.
+between the tokens of two texts, `DocumentFrequency`, for which the tokenizer is enough, and, those
+that were made to guess masked tokens, `MaskedLikelihood` (see `masked_lm`).
 
 Mean pooling is that of sentence-transformers: over all tokens, with the marks at both ends. A text
 that does not fit is cut on the right: for `Embed` at the length that the authors of a sentence
@@ -15,7 +16,7 @@ its batch beyond rounding (1e-5, 32-bit floats).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +36,19 @@ from dialeval.models.loading import (
     silence,
     window_of,
 )
-from dialeval.question import Answer, DocumentFrequency, Embed, Question, TokenMatch
+from dialeval.question import (
+    Answer,
+    DocumentFrequency,
+    Embed,
+    MaskedLikelihood,
+    Question,
+    TokenMatch,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from dialeval.models.masked_lm import MaskedLanguageModel
 
 TOKENS_PER_BATCH = 4096
 """Texts times tokens of the longest: a larger batch is no faster on a CPU."""
@@ -58,7 +68,18 @@ def load(directory: Path, *, device: str = "auto") -> Encoder:
     sentence_limit = None
     if sentence_config.exists():
         sentence_limit = json.loads(sentence_config.read_text("utf-8")).get("max_seq_length")
-    return Encoder(tokenizer, model.float().to(choose_device(device)).eval(), sentence_limit)
+    on_device = model.float().to(choose_device(device)).eval()
+    return Encoder(tokenizer, on_device, sentence_limit, lambda: _masked_head(directory))
+
+
+def _masked_head(directory: Path) -> torch.nn.Module:
+    from dialeval.models.masked_lm import load_head
+
+    return load_head(directory)
+
+
+def _no_masked_head() -> torch.nn.Module:
+    raise UsageError("this encoder has no head that could guess masked tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +91,36 @@ class Tokens:
 
 
 class Encoder:
-    """A tokenizer and a model. `truncated` counts the texts that were cut so far."""
+    """A tokenizer and a model. `truncated` counts the texts that were cut so far.
 
-    def __init__(self, tokenizer: Any, model: Any, sentence_limit: int | None = None) -> None:
+    `load_head` gives what turns a state into logits of the vocabulary; it is called once, and only
+    if somebody asks `MaskedLikelihood`.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        model: Any,
+        sentence_limit: int | None = None,
+        load_head: Callable[[], torch.nn.Module] = _no_masked_head,
+    ) -> None:
         self.truncated = 0
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._model = model
-        self._limit = min(window_of(model, tokenizer), positions_of(model))
-        self._sentence_limit = min(sentence_limit or self._limit, self._limit)
+        self._load_head = load_head
+        self._masked: MaskedLanguageModel | None = None
+        self.limit = min(window_of(model, tokenizer), positions_of(model))
+        self._sentence_limit = min(sentence_limit or self.limit, self.limit)
         self._ends = {tokenizer.cls_token_id, tokenizer.sep_token_id}
         self._byte_level = type(tokenizer.backend_tokenizer.pre_tokenizer).__name__ == "ByteLevel"
 
+    @property
+    def device(self) -> Any:
+        return self._model.device
+
     def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         embeds: list[tuple[int, Embed]] = []
+        masked: list[tuple[int, MaskedLikelihood]] = []
         matches: dict[int, list[tuple[int, TokenMatch]]] = {}
         for position, question in enumerate(questions):
             match question:
@@ -90,6 +128,8 @@ class Encoder:
                     embeds.append((position, question))
                 case TokenMatch():
                     matches.setdefault(question.layer, []).append((position, question))
+                case MaskedLikelihood():
+                    masked.append((position, question))
                 case DocumentFrequency():
                     yield position, self._document_frequency(question.texts)
                 case _:
@@ -100,6 +140,8 @@ class Encoder:
         yield from self._embed(embeds)
         for layer, group in matches.items():
             yield from self._match(group, layer)
+        if masked:
+            yield from self._guess(masked)
 
     def _embed(self, questions: Sequence[tuple[int, Embed]]) -> Iterator[tuple[int, Answer]]:
         asked: dict[str, list[tuple[int, Embed]]] = {}
@@ -107,22 +149,33 @@ class Encoder:
             asked.setdefault(question.text, []).append((position, question))
         texts = list(asked)
         tokens = self._tokenize([text.strip() for text in texts], self._sentence_limit)
-        for number, states in self._encode(tokens):
+        for number, states in self.encode(tokens):
             for position, question in asked[texts[number]]:
                 yield position, pool(states, question.pooling).cpu().numpy().copy()
+
+    def _guess(
+        self, questions: Sequence[tuple[int, MaskedLikelihood]]
+    ) -> Iterator[tuple[int, Answer]]:
+        from dialeval.models.masked_lm import MaskedLanguageModel
+
+        if self._masked is None:
+            self._masked = MaskedLanguageModel(self, self._load_head())
+        asked = [question for _, question in questions]
+        for number, answer in self._masked.answer(asked):
+            yield questions[number][0], answer
 
     def _match(
         self, questions: Sequence[tuple[int, TokenMatch]], layer: int
     ) -> Iterator[tuple[int, Answer]]:
         pairs = [(question.candidate, question.reference) for _, question in questions]
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        tokenized = self._tokenize([self._inside_a_text(text) for text in texts], self._limit)
+        tokenized = self._tokenize([self._inside_a_text(text) for text in texts], self.limit)
         tokens = dict(zip(texts, tokenized, strict=True))
         for start, stop in self._groups([[len(tokens[t].ids) for t in pair] for pair in pairs]):
             held = list(dict.fromkeys(text for pair in pairs[start:stop] for text in pair))
             states = {
                 held[number]: torch.nn.functional.normalize(rows, dim=-1)
-                for number, rows in self._encode([tokens[text] for text in held], layer)
+                for number, rows in self.encode([tokens[text] for text in held], layer)
             }
             for number in range(start, stop):
                 first, second = pairs[number]
@@ -152,8 +205,8 @@ class Encoder:
         return np.array([(candidates, first.cut + second.cut), *rows], dtype=np.float32)
 
     def _document_frequency(self, texts: Sequence[str]) -> Answer:
-        counts = np.zeros(max(len(self._tokenizer), self._model.config.vocab_size))
-        for tokens in self._tokenize([self._inside_a_text(text) for text in texts], self._limit):
+        counts = np.zeros(max(len(self.tokenizer), self._model.config.vocab_size))
+        for tokens in self._tokenize([self._inside_a_text(text) for text in texts], self.limit):
             counts[list(set(tokens.ids))] += 1
         return counts
 
@@ -168,15 +221,15 @@ class Encoder:
             return []
         clean = [SURROGATE.sub("\ufffd", text) for text in texts]
         found = []
-        for text, ids in zip(clean, self._tokenizer(clean, verbose=False).input_ids, strict=True):
+        for text, ids in zip(clean, self.tokenizer(clean, verbose=False).input_ids, strict=True):
             cut = max(0, len(ids) - limit)
             if cut:
                 self.truncated += 1
-                ids = self._tokenizer(text, truncation=True, max_length=limit).input_ids
+                ids = self.tokenizer(text, truncation=True, max_length=limit).input_ids
             found.append(Tokens(tuple(ids), cut))
         return found
 
-    def _encode(
+    def encode(
         self, tokens: Sequence[Tokens], layer: int = -1
     ) -> Iterator[tuple[int, torch.Tensor]]:
         """(number of the text, its states without padding), a batch at a time."""
@@ -187,7 +240,7 @@ class Encoder:
 
     def _states(self, batch: Sequence[Tokens], layer: int) -> list[torch.Tensor]:
         longest = max(len(text.ids) for text in batch)
-        ids = torch.full((len(batch), longest), self._tokenizer.pad_token_id)
+        ids = torch.full((len(batch), longest), self.tokenizer.pad_token_id)
         mask = torch.zeros_like(ids)
         for row, text in enumerate(batch):
             ids[row, : len(text.ids)] = torch.tensor(text.ids)

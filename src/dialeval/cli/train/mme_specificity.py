@@ -1,0 +1,89 @@
+"""`dialeval train mme-specificity`: an encoder learns to guess hidden words of responses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.train.common import show_result, teller, this_command
+
+
+def mme_specificity(
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            help="A DailyDialog folder, a file that `dialeval data formats` lists, or a data set by"
+            " name. Repeat.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
+    ],
+    backbone: Annotated[
+        str, typer.Option(help="The encoder that learns to guess, by name or path.")
+    ] = "minilm-l6",
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 2,
+    responses: Annotated[
+        int | None,
+        typer.Option(min=20, help="Learn from at most this many responses.", show_default=False),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Train all weights instead of a low-rank adapter.")
+    ] = False,
+    rank: Annotated[
+        int | None, typer.Option(min=1, help="Rank of the adapter; 12 if left out.")
+    ] = None,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Highest learning rate; 2e-3 if left out, 1e-4 with --full."),
+    ] = None,
+    tokens: Annotated[
+        int, typer.Option(min=4, help="Word-pieces of a response that are read.")
+    ] = 25,
+    batch: Annotated[int, typer.Option(min=1, help="Responses per step.")] = 64,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
+    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Teach an encoder which words to expect in a response, for specificity.
+
+    The result is named in a metric: -m mme-specificity:model=DIR. Dialogues that a rated data set
+    on this machine shares are not learned from. A training that was interrupted goes on where it
+    stopped if the same command is given again.
+    """
+    from dialeval.errors import UsageError
+    from dialeval.terminal import training_bar
+    from dialeval.training.loop import Settings
+    from dialeval.training.masked_lm import MaskedLMOptions
+    from dialeval.training.train_masked_lm import train_masked_lm
+
+    if full and rank:
+        raise UsageError("--full trains all weights: there is no adapter to give a --rank")
+    adapter_rank = 0 if full else rank or 12
+    with training_bar(quiet=quiet or as_json) as report:
+        card = train_masked_lm(
+            data,
+            out,
+            base=backbone,
+            settings=Settings(
+                epochs=epochs, learning_rate=learning_rate or (1e-4 if full else 2e-3), seed=seed
+            ),
+            options=MaskedLMOptions(
+                rank=adapter_rank,
+                alpha=2.0 * adapter_rank,
+                batch=batch,
+                tokens=tokens,
+                responses=responses,
+            ),
+            licence=licence,
+            command=this_command(),
+            say=teller(quiet=quiet or as_json),
+            report=report,
+        )
+    use = f"dialeval score FILE -m mme-specificity:model={out}"
+    show_result(card, out, use, as_json=as_json, quiet=quiet)

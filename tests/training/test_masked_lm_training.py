@@ -1,0 +1,179 @@
+"""`train mme-specificity` with a tiny encoder: learning, a kill, a card, the verb."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra 'models'")
+
+import torch
+from models.tiny_encoders import save_bert
+from models.tiny_masked_models import save_masked_model
+from models.tiny_scorers import save_word_vectors
+from safetensors.torch import load_file
+from training.chat_files import write_dialogues
+from typer.testing import CliRunner
+
+from dialeval.cli.app import app
+from dialeval.engine.answers import Answerer
+from dialeval.errors import UsageError
+from dialeval.models.source import Models
+from dialeval.question import MaskedLikelihood, TokenLogProbs
+from dialeval.training.loop import Settings
+from dialeval.training.masked_lm import MaskedLMOptions, MaskedLMRecipe
+from dialeval.training.train_masked_lm import fresh_network, train_masked_lm
+
+SETTINGS = Settings(epochs=4, learning_rate=0.02, checkpoint_seconds=0)
+OPTIONS = MaskedLMOptions(rank=2, alpha=4.0, batch=16, tokens=12)
+RESPONSES = ("do you like the cat ?", "i do like it .", "the dog sat on a mat .")
+
+
+@pytest.fixture(autouse=True)
+def _no_rated_sets(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "none"))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Three kinds of answers, each with a letter of its own."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    dialogues = [
+        (f"hello {letters[n % 26]} {n}", f"{RESPONSES[n % 3]} {letters[n // 26]}{letters[n % 26]}")
+        for n in range(150)
+    ]
+    return write_dialogues(tmp_path / "chats.jsonl", dialogues)
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    return str(save_bert(tmp_path / "bert"))
+
+
+def learn(corpus, out, encoder, options=OPTIONS, report=lambda state, steps: None, epochs=4):
+    settings = replace(SETTINGS, epochs=epochs)
+    return train_masked_lm(
+        [corpus], out, base=encoder, settings=settings, options=options, report=report
+    )
+
+
+def log_probs(model, text):
+    question = MaskedLikelihood(str(model), text)
+    return TokenLogProbs.read(Answerer(Models("cpu"), None).answer([question])[question])
+
+
+@pytest.mark.parametrize("rank", [2, 0])
+def test_what_was_learned_is_what_the_metric_asks(tmp_path, corpus, encoder, rank):
+    out = tmp_path / "mine"
+    card = learn(corpus, out, encoder, MaskedLMOptions(rank, 4.0, 16, 12))
+    before, after = card.curve[0], card.curve[-1]
+    assert after["validation_perplexity"] < 0.6 * before["validation_perplexity"]
+    usual, odd = log_probs(out, "do you like the cat ?"), log_probs(out, "zq xj vk ww")
+    assert usual.mean > odd.mean + 1
+    record = json.loads((out / "scorer.json").read_text())
+    assert (record["kind"], record["rank"], record["tokens"]) == ("masked-lm", rank, 12)
+    for low, high in record["quartiles"].values():
+        assert low <= high
+    tensors = load_file(out / "scorer.safetensors")
+    assert ("encoder.embeddings.word_embeddings.weight" in tensors) is (rank == 0)
+
+
+def test_a_training_that_was_killed_ends_with_the_same_weights(tmp_path, corpus, encoder):
+    class KilledError(Exception):
+        pass
+
+    def kill(state, steps):
+        if state.step == steps // 2 + 2:
+            raise KilledError
+
+    learn(corpus, tmp_path / "whole", encoder, epochs=2)
+    with pytest.raises(KilledError):
+        learn(corpus, tmp_path / "killed", encoder, report=kill, epochs=2)
+    assert list((tmp_path / "killed").glob("checkpoint*"))
+    learn(corpus, tmp_path / "killed", encoder, epochs=2)
+    for name in ("scorer.safetensors", "scorer.json"):
+        whole, killed = ((tmp_path / run / name).read_bytes() for run in ("whole", "killed"))
+        assert whole == killed
+    assert not list((tmp_path / "killed").glob("checkpoint*"))
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path, corpus, encoder):
+    def kill(state, steps):
+        if state.step == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn(corpus, tmp_path / "mine", encoder, report=kill)
+    with pytest.raises(UsageError, match="another training"):
+        learn(corpus, tmp_path / "mine", encoder, MaskedLMOptions(3, 4.0, 16, 12))
+
+
+def recipe(encoder, texts, **options):
+    network, tokenizer = fresh_network(encoder, MaskedLMOptions(rank=2), 0)
+    return MaskedLMRecipe(network, tokenizer, texts, texts, MaskedLMOptions(**options), 0)
+
+
+def test_a_quarter_of_the_pieces_is_hidden_and_never_none(encoder):
+    found = recipe(encoder, ["the cat sat on a mat . do you like it"])
+    ids = found.encode(["the cat sat on a mat . do you like it", "cat"])
+    generator = np.random.default_rng(0)
+    hidden = [found._draw(ids[0], generator)[1] for _ in range(400)]
+    assert np.mean([len(places) for places in hidden]) == pytest.approx(11 / 4, abs=0.1)
+    assert {place for places in hidden for place in places} == set(range(1, 12))
+    assert found._draw(ids[1], generator)[1] == [1]
+
+
+def test_a_new_head_begins_with_frequencies(encoder):
+    found = recipe(encoder, ["the cat the dog the"] * 3)
+    biases = [p for p in found.network.own_head().values() if p.dim() == 1 and len(p) > 50]
+    tokenizer = found._tokenizer
+    the, cat, zebra = tokenizer.convert_tokens_to_ids(["the", "cat", "z"])
+    (bias,) = biases
+    # 9 and 3 occurrences, and one more of each
+    assert (bias[the] - bias[cat]).item() == pytest.approx(math.log(10 / 4), abs=1e-5)
+    assert (bias[cat] - bias[zebra]).item() == pytest.approx(math.log(4), abs=1e-5)
+    assert bias.exp().sum().item() == pytest.approx(1, abs=1e-4)
+
+
+def test_a_head_that_is_there_is_kept(tmp_path):
+    name = str(save_masked_model(tmp_path / "masked"))
+    network, _ = fresh_network(name, MaskedLMOptions(rank=2), 0)
+    kept = {n: p.clone() for n, p in network.own_head().items()}
+    found = recipe(name, ["the cat sat"])
+    for parameter, value in found.network.own_head().items():
+        assert torch.equal(value, kept[parameter])
+
+
+def test_the_verb(tmp_path, corpus, encoder):
+    args = ["train", "mme-specificity", "--data", str(corpus), "--backbone", encoder]
+    args += ["-o", str(tmp_path / "mine"), "--epochs", "1", "--tokens", "12", "--rank", "2"]
+    result = CliRunner().invoke(app, [*args, "--json"])
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.stdout)
+    assert shown["model"] == str(tmp_path / "mine")
+    assert any("perplexity on test" in name for name in shown["scores"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        (["--full", "--rank", "4"], "no adapter"),
+        (["--backbone", "nowhere"], "nowhere"),
+    ],
+)
+def test_wrong_words_are_explained(tmp_path, corpus, wrong, complaint):
+    args = ["train", "mme-specificity", "--data", str(corpus), "-o", str(tmp_path / "mine")]
+    result = CliRunner().invoke(app, [*args, *wrong], catch_exceptions=True)
+    assert result.exit_code != 0
+    assert complaint in str(result.exception)
+    assert not (tmp_path / "mine" / "card.json").exists()
+
+
+def test_words_alone_cannot_learn_to_guess(tmp_path, corpus):
+    vectors = str(save_word_vectors(tmp_path / "vectors"))
+    with pytest.raises(UsageError, match="word-vectors: a masked language model stands on"):
+        learn(corpus, tmp_path / "mine", vectors)
