@@ -19,6 +19,8 @@ STUDIES = {
     "pone-ablation": "pone_ablation",
     "comparison": "comparison",
     "dstc10-table": "dstc10_table",
+    "dstc10": "dstc10",
+    "mme-ablation": "mme_ablation",
     "full-fed": "full_fed",
     "follow-up-selection": "full_follow_ups",
 }

@@ -1,0 +1,269 @@
+"""`dialeval compose fit|show|apply`: several metrics as one, weighted by what people said."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from dialeval.cli.agree import Plot, check_picture, save_picture
+from dialeval.cli.arguments import Json, Quiet
+from dialeval.errors import UsageError
+
+if TYPE_CHECKING:
+    from dialeval.compose.composition import Composition
+    from dialeval.compose.leave_one_out import LeaveOneOut
+    from dialeval.compose.tables import Lines
+
+app = typer.Typer(
+    rich_markup_mode="markdown",
+    help="Compose metrics: weights from rated runs (MME-CRS).",
+    no_args_is_help=True,
+)
+
+Weights = Annotated[
+    str,
+    typer.Argument(
+        metavar="WEIGHTS",
+        help="A file of `compose fit`, or the name of weights that come with dialeval.",
+        show_default=False,
+    ),
+]
+
+
+@app.callback()
+def compose() -> None:
+    """Compose metrics: weights from rated runs (MME-CRS)."""
+
+
+@app.command()
+def fit(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN",
+            help="Runs on data that people rated, one for each data set.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The JSON file to write.", show_default=False),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="Compose this metric. Repeat. Default: all that every run has; with"
+            " --leave-one-out the others are compared with.",
+            show_default=False,
+        ),
+    ] = None,
+    power: Annotated[
+        Literal["1", "2", "3", "adaptive"],
+        typer.Option(
+            help="Of the correlations: the higher, the more the best metrics count. adaptive: so"
+            " that the largest weight lies between 1/3 and 1/2."
+        ),
+    ] = "2",
+    sample: Annotated[
+        int, typer.Option(min=3, help="Correlate so many samples of each data set, drawn by lot.")
+    ] = 300,
+    seed: Annotated[int, typer.Option(min=0, help="Of the lot.")] = 0,
+    map: Annotated[
+        str,
+        typer.Option(
+            "--map",
+            help="How qualities are named: literal (as in the data), common (Relevant, relevance"
+            " and coherence are one: see `compose names`), or a JSON file.",
+        ),
+    ] = "literal",
+    leave_one_out: Annotated[
+        bool,
+        typer.Option(
+            "--leave-one-out",
+            help="Also fit on all data sets but one and try on that one, for each of them.",
+        ),
+    ] = False,
+    card: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --leave-one-out: also write a card of the weights, in Markdown.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit the weights of a composition on rated runs, for each quality.
+
+    Sub-metrics that agree with people on a quality get weight for it; see `compose show`. Score
+    with them: `dialeval score FILE -m mme-crs:weights=crs.json,quality=relevance`.
+    """
+    from dialeval.compose.card import card_text
+    from dialeval.compose.composition_file import save_composition
+    from dialeval.compose.fit import FitOptions, fit_warnings
+    from dialeval.compose.fit import fit as fit_weights
+    from dialeval.compose.gathering import gather
+    from dialeval.compose.leave_one_out import leave_one_out as leave_out
+    from dialeval.compose.qualities import find_quality_map
+    from dialeval.run import open_run
+    from dialeval.storage import write_text
+    from dialeval.terminal import counting_bar, say
+
+    if card and not leave_one_out:
+        raise UsageError("--card holds the numbers of --leave-one-out: add it")
+    options = FitOptions(
+        power if power == "adaptive" else float(power), sample, seed, find_quality_map(map)
+    )
+    gathered = gather([open_run(run) for run in runs], metric or ())
+    composition = fit_weights(gathered, options)
+    trials = None
+    if leave_one_out:
+        with counting_bar("leaving out", quiet=quiet or as_json) as progress:
+            trials = leave_out(gathered, options, progress)
+    if out:
+        save_composition(composition, out)
+    if card and trials:
+        command = shlex.join(["dialeval", *sys.argv[1:]])
+        write_text(card, card_text(card.stem, command, composition, trials))
+    if as_json:
+        record = composition.to_record()
+        if trials:
+            record["leave_one_out"] = trials.to_record()
+        typer.echo(json.dumps(record, indent=2))
+        return
+    _show(composition, list(composition.weights))
+    if trials:
+        _show_trials(trials)
+    if quiet:
+        return
+    for warning in fit_warnings(composition):
+        say(warning, stderr=True, style="yellow")
+    for path in (out, card):
+        if path:
+            say(f"wrote {path}", stderr=True)
+    if not out:
+        say("nothing was written: name a file with -o", stderr=True, style="yellow")
+
+
+@app.command()
+def show(
+    weights: Weights,
+    quality: Annotated[
+        list[str] | None,
+        typer.Option("--quality", help="Only this quality. Repeat.", show_default=False),
+    ] = None,
+    correlations: Annotated[
+        bool,
+        typer.Option("--correlations", help="Also what the weights were made of."),
+    ] = False,
+    plot: Plot = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The weights of a composition: table, picture, and what they were fitted on."""
+    from dialeval.compose.composition_file import FORMAT, find_composition
+    from dialeval.compose.drawings import draw_weights
+    from dialeval.compose.tables import correlation_lines, source_lines, term_lines
+
+    check_picture(plot)
+    composition = find_composition(weights)
+    wanted = [composition.weights_for(one).quality for one in quality or ()]
+    chosen = [one for one in wanted if one in composition.weights] or list(composition.weights)
+    if plot:
+        save_picture(draw_weights(composition, chosen), plot, quiet or as_json)
+    if as_json:
+        record: dict[str, Any] = {"format": FORMAT, **composition.to_record()}
+        record["weights"] = {one: record["weights"][one] for one in chosen}
+        typer.echo(json.dumps(record, indent=2))
+        return
+    _show(composition, chosen)
+    if correlations:
+        _print(correlation_lines(composition, chosen), texts=2)
+    if not quiet:
+        _print(term_lines(composition), texts=4)
+        _print(source_lines(composition), texts=4)
+
+
+@app.command()
+def apply(
+    weights: Weights,
+    run: Annotated[
+        Path, typer.Argument(help="A run that holds the sub-metrics.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The CSV file to write; standard output if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    quality: Annotated[str, typer.Option(help="The quality whose weights are used.")] = "overall",
+    quiet: Quiet = False,
+) -> None:
+    """Compose the columns of an existing run, without asking any model.
+
+    Writes a table of scores by id: `dialeval agree RUN/scores.parquet --scores FILE.csv`.
+    """
+    from dialeval.compose.apply import apply_composition, scores_table
+    from dialeval.compose.composition_file import find_composition
+    from dialeval.run import open_run
+    from dialeval.storage import write_text
+    from dialeval.terminal import harmless_output, say
+
+    opened = open_run(run)
+    scores = apply_composition(find_composition(weights), opened, quality)
+    text = scores_table(opened, "mme-crs", scores)
+    if out is None:
+        harmless_output().write(text)
+    else:
+        write_text(out, text)
+    if not quiet:
+        there = sum(score is not None for score in scores)
+        say(f"{there:,} of {len(scores):,} samples have a score", stderr=True)
+
+
+@app.command()
+def names(as_json: Json = False) -> None:
+    """The names of qualities that `--map common` makes one."""
+    from dialeval.compose.qualities import COMMON_GROUPS
+
+    if as_json:
+        typer.echo(json.dumps(COMMON_GROUPS, indent=2))
+        return
+    rows = [[joined, ", ".join(found)] for joined, found in COMMON_GROUPS.items()]
+    _print((["quality", "names in data sets"], rows), texts=2)
+
+
+def _show(composition: Composition, qualities: list[str]) -> None:
+    from dialeval.compose.tables import weight_lines
+
+    _print(weight_lines(composition, qualities), texts=1)
+
+
+def _show_trials(trials: LeaveOneOut) -> None:
+    from dialeval.compose.card import verdict
+    from dialeval.compose.tables import standing_lines, trial_lines
+    from dialeval.terminal import say
+
+    say("Each data set left out once: Spearman with the mean rating")
+    _print(trial_lines(trials), texts=3)
+    _print(standing_lines(trials), texts=1)
+    say(verdict(trials))
+
+
+def _print(lines: Lines, texts: int) -> None:
+    """`texts`: so many columns at the left are words, the others numbers."""
+    from dialeval.terminal import print_table, say
+
+    header, rows = lines
+    print_table(header, rows, right=range(texts, len(header)))
+    say()

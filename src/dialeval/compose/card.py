@@ -1,0 +1,89 @@
+"""A card for fitted weights: what they were fitted on, the weights, and what to expect of them on
+data that nobody fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dialeval.compose.composition import Composition
+from dialeval.compose.fit import fit_warnings
+from dialeval.compose.leave_one_out import AVERAGE, CRS, LeaveOneOut
+from dialeval.compose.tables import (
+    Lines,
+    source_lines,
+    standing_lines,
+    term_lines,
+    trial_lines,
+    weight_lines,
+)
+
+
+def card_text(name: str, command: str, composition: Composition, found: LeaveOneOut) -> str:
+    """As Markdown. It holds no clock time: the same runs give the same card."""
+    how = composition.provenance
+    lines = [
+        f"# {name}",
+        "",
+        "Weights over sub-metrics by correlation re-scaling (Zhang et al., MME-CRS, 2022), fitted"
+        " on ratings of people.",
+        "",
+        "```",
+        command,
+        "```",
+        "",
+        f"Power {power_text(how['power'])}, a sample of {how['sample']} from each data set, seed"
+        f" {how['seed']}, names of qualities: {how['map']}.",
+        *_table("Weights", weight_lines(composition, list(composition.weights))),
+        *_table("Leave one data set out", standing_lines(found)),
+        "",
+        "Spearman correlation with the mean rating. Each data set was left out once, with those"
+        " that share conversations with it; scales and weights were fitted on the rest, and tried"
+        f" on all of the left-out set. `{CRS}` is the composition by the weights of the quality,"
+        f" `{AVERAGE}` the plain mean of the same terms, and `{CRS}, one score` the composition by"
+        " the weights of overall, whatever is rated. `mean by set`: over the qualities of a set,"
+        f" then over sets. `{CRS} on the same`: the composition where that row is defined.",
+        "",
+        verdict(found),
+        *_table("Left-out sets one by one", trial_lines(found)),
+        *_table("Terms", term_lines(composition)),
+        *_table("Fitted on", source_lines(composition)),
+    ]
+    if warnings := fit_warnings(composition):
+        lines += ["", "## Remarks", "", *(f"- {_escaped(warning)}" for warning in warnings)]
+    return "\n".join(lines) + "\n"
+
+
+def power_text(power: float | str) -> str:
+    return power if isinstance(power, str) else f"{power:g}"
+
+
+def verdict(found: LeaveOneOut) -> str:
+    """Whether the composition is worth it, in one sentence."""
+    better = [
+        one.name
+        for one in found.summary()
+        if not one.name.startswith(CRS)
+        and one.by_set.value is not None
+        and one.crs.value is not None
+        and one.by_set.value >= one.crs.value
+    ]
+    rivals = sum(not rival.startswith(CRS) for rival in found.rivals)
+    if not better:
+        return f"On average the composition agrees better with people than all {rivals} others."
+    return (
+        f"On average the composition does not agree better with people than {', '.join(better)}"
+        f" ({len(better)} of {rivals} others)."
+    )
+
+
+def _table(title: str, lines: Lines) -> list[str]:
+    header, rows = lines
+    return ["", f"## {title}", "", _row(header), _row(["---"] * len(header)), *map(_row, rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(_escaped, cells)) + " |"
+
+
+def _escaped(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())

@@ -1,0 +1,199 @@
+"""A composition as a value: which metrics, on which scales, with which weight for which quality.
+
+A term is a sub-metric. Its raw value is put on a scale from 0 to 1: a metric that ranges from 0 to
+1 by itself as it is, any other by a `Calibration` that was fitted with the weights; where a metric
+combines scaled parts (`Metric.scales`), each part by its own, and the metric's `combine` follows.
+What leaves 0 to 1 is clipped, and a metric that is better the lower it is is turned round.
+
+A term keeps the signature that it was fitted with. The weights hold for nothing else: scored by
+another model, the same name is another metric.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from dialeval.compose.crs import Weights, mean_weights, uniform_weights
+from dialeval.errors import UsageError, did_you_mean
+from dialeval.metric import Direction, Metric
+from dialeval.registry import make_metric
+from dialeval.scores import Calibration, PartValue, Signature
+
+OVERALL = ("overall", "Overall", "appropriateness")
+"""Names of the quality that stands for all. The test sets of DSTC10 call it appropriateness, which
+no development set does."""
+
+COMPOSED = ("mme-crs", "mme-avg")
+"""Metrics that read compositions. They are no terms of another: it could be their own."""
+
+MEAN_OF_ALL = "mean of all qualities"
+VALUE = ""
+"""The key of a scale that is for the value itself and not for a part."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One sub-metric.
+
+    spec       how it is asked for: `mme-specificity:kind=nce`
+    signature  what it was fitted with, in the short form, without a scale of its own
+    scales     part -> scale, or VALUE -> scale; empty: it ranges from 0 to 1
+    """
+
+    spec: str
+    signature: str
+    direction: Direction = "higher"
+    scales: Mapping[str, Calibration] = field(default_factory=dict)
+
+    @property
+    def metric(self) -> Metric:
+        return _metric(self.spec)
+
+    def scaled(self, value: float, parts: Mapping[str, PartValue]) -> float:
+        """From what `Metric.score` gives to a number from 0 to 1 that is better the higher."""
+        if VALUE in self.scales:
+            value = self.scales[VALUE].apply(value)
+        elif self.scales:
+            value = self.metric.combine(
+                {part: scale.apply(_number(parts[part])) for part, scale in self.scales.items()}
+            )
+        clipped = min(1.0, max(0.0, value))
+        return 1.0 - clipped if self.direction == "lower" else clipped
+
+    def check_signature(self, signature: Signature) -> None:
+        """Refuses to weigh another metric than the one that the weights were fitted with."""
+        now = term_signature(signature)
+        if now != self.signature:
+            raise UsageError(
+                f"the weights were fitted with another {self.spec!r}: {difference(self, now)}."
+                " Fit them again: dialeval compose fit RUN... -o FILE.json"
+            )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The weights for a quality that was asked for, and whose they are."""
+
+    quality: str
+    weights: Weights
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Terms, and for each quality their weights, in the same order.
+
+    names       what qualities of the data were called: Relevant -> relevance
+    provenance  what it was fitted on, as JSON
+    """
+
+    terms: tuple[Term, ...]
+    weights: Mapping[str, Weights]
+    names: Mapping[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def specs(self) -> list[str]:
+        return [term.spec for term in self.terms]
+
+    def weights_for(self, quality: str) -> Chosen:
+        """The weights of a quality by its name, its name in the data, or its name in other case.
+
+        Where there are none for overall by that name, those of its other names are taken, and where
+        there are none either, the mean over all qualities. Another quality that is not known is an
+        error.
+        """
+        for name in (quality, self.names.get(quality, "")):
+            if name in self.weights:
+                return Chosen(name, self.weights[name])
+        if quality.lower() in OVERALL:
+            return self.overall
+        for name in _same_word(quality, self.weights):
+            return Chosen(name, self.weights[name])
+        known = [*self.weights, *(n for n, used in self.names.items() if used in self.weights)]
+        raise UsageError(
+            f"no weights for the quality {quality!r}.{did_you_mean(quality, known)} There are"
+            f" weights for: {', '.join(self.weights)}"
+        )
+
+    @property
+    def overall(self) -> Chosen:
+        """For data of which nothing is known: overall, else the mean over all qualities."""
+        found = [name for name in OVERALL if name in self.weights]
+        if found:
+            return Chosen(" and ".join(found), mean_weights([self.weights[n] for n in found]))
+        return Chosen(MEAN_OF_ALL, mean_weights(list(self.weights.values())))
+
+    @property
+    def average(self) -> Chosen:
+        """All terms count the same (MME-Avg)."""
+        return Chosen("none", uniform_weights(len(self.terms)))
+
+    def digest(self) -> str:
+        """Of all that moves a score, whatever file it lies in: terms, scales, weights, names."""
+        record = self.to_record()
+        moving = [record["terms"], record["weights"], record["names"]]
+        text = json.dumps(moving, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def to_record(self) -> dict[str, Any]:
+        return {
+            "terms": [
+                {
+                    "metric": term.spec,
+                    "signature": term.signature,
+                    "direction": term.direction,
+                    "scale": _scale_record(term.scales),
+                }
+                for term in self.terms
+            ],
+            "weights": {quality: list(weights) for quality, weights in self.weights.items()},
+            "names": dict(self.names),
+            "provenance": dict(self.provenance),
+        }
+
+
+def term_signature(signature: Signature) -> str:
+    """What decides a raw value: not the releases, and not a scale that was fitted on one run."""
+    kept = tuple(item for item in signature.fields if item[0] != "calibration")
+    return Signature(signature.name, signature.version, kept).short()
+
+
+def difference(term: Term, now: str) -> str:
+    """What differs between a term's signature and another, field by field."""
+    old, new = Signature.parse(term.signature), Signature.parse(now)
+    before = {"metric": old.name, "version": str(old.version), **dict(old.fields)}
+    after = {"metric": new.name, "version": str(new.version), **dict(new.fields)}
+    changed = [
+        f"{key} was {before.get(key, 'not there')} and is {after.get(key, 'not there')}"
+        for key in dict.fromkeys([*before, *after])
+        if before.get(key) != after.get(key)
+    ]
+    return "; ".join(changed) or f"{term.signature} instead of {now}"
+
+
+@cache
+def _metric(spec: str) -> Metric:
+    return make_metric(spec)
+
+
+def _same_word(quality: str, names: Mapping[str, object]) -> Sequence[str]:
+    return [name for name in names if name.lower() == quality.lower()]
+
+
+def _number(part: PartValue) -> float:
+    if isinstance(part, tuple):
+        raise UsageError("a part that is a list of numbers cannot be put on a scale")
+    return part
+
+
+def _scale_record(scales: Mapping[str, Calibration]) -> dict[str, Any] | None:
+    if not scales:
+        return None
+    if VALUE in scales:
+        return scales[VALUE].to_record()
+    return {"parts": {part: scale.to_record() for part, scale in scales.items()}}

@@ -1,0 +1,232 @@
+"""Compositions as JSON: written whole, read with suspicion.
+
+    {"format": 1,
+     "terms": [{"metric": "length", "signature": "length|v1|unit:words", "direction": "higher",
+                "scale": {"kind": "quartile", "low": 4.0, "high": 12.0, "n": 1860}}],
+     "weights": {"overall": [1.0]},
+     "names": {"Overall": "overall"},
+     "provenance": {...}}
+
+Weights are numbers and names, nothing that could be run. All that is wrong with a file is told at
+once, with the field.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import typing
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from dialeval.compose.composition import COMPOSED, VALUE, Composition, Term
+from dialeval.errors import DialevalError, InputError, Problem, UsageError, did_you_mean
+from dialeval.metric import Direction
+from dialeval.scores import Calibration, CalibrationKind, Signature
+from dialeval.storage import write_json
+
+FORMAT = 1
+SHIPPED = Path(__file__).parent / "weights"
+LARGEST = 10_000_000
+"""Bytes. A composition of a hundred metrics on a hundred data sets has a tenth of that."""
+
+
+class MissingWeightsError(UsageError):
+    """The weights that come with dialeval are not in this installation."""
+
+
+def save_composition(composition: Composition, path: Path) -> None:
+    write_json(path, {"format": FORMAT, **composition.to_record()})
+
+
+def find_composition(wanted: str) -> Composition:
+    """Shipped weights by name, or a file; read again only where the file has changed."""
+    path = composition_path(wanted)
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot read weights: {error.strerror}. Make them: dialeval compose fit"
+            " RUN... -o FILE.json"
+        ) from None
+    return _read_once(path, status.st_mtime_ns, status.st_size)
+
+
+def composition_path(wanted: str) -> Path:
+    """A name without a folder and an ending is one of the shipped ones."""
+    if Path(wanted).suffix or "/" in wanted or "\\" in wanted:
+        return Path(wanted)
+    path = SHIPPED / f"{wanted}.json"
+    if not path.is_file():
+        known = sorted(file.stem for file in SHIPPED.glob("*.json"))
+        there = f" There are: {', '.join(known)}." if known else ""
+        raise MissingWeightsError(
+            f"no weights {wanted!r} come with this dialeval.{did_you_mean(wanted, known)}{there}"
+            " Fit your own: dialeval compose fit RUN... -o crs.json, then -m"
+            " mme-crs:weights=crs.json"
+        )
+    return path
+
+
+@lru_cache(maxsize=32)
+def _read_once(path: Path, changed: int, size: int) -> Composition:
+    return read_composition(path)
+
+
+def read_composition(path: Path) -> Composition:
+    """Checks everything before anything is used."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise UsageError(f"{path}: {path.stat().st_size:,} bytes are no composition")
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot read weights: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not a readable JSON file: {error}") from None
+    return _Reader(path).composition(record)
+
+
+class _Reader:
+    """Collects what is wrong; a wrong field yields something of the right type to go on with."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: list[Problem] = []
+
+    def composition(self, record: Any) -> Composition:
+        if not isinstance(record, dict) or not {"format", "terms", "weights"} <= record.keys():
+            raise UsageError(
+                f"{self.path}: not a composition: it has no 'format', 'terms' and 'weights'."
+                " dialeval compose fit writes one."
+            )
+        if record["format"] != FORMAT:
+            raise UsageError(
+                f"{self.path}: format: is {record['format']!r}; this dialeval reads {FORMAT}"
+            )
+        terms = self.terms(record["terms"])
+        weights = self.weights(record["weights"], len(terms))
+        names = self.mapping(record.get("names", {}), "names")
+        for name, joined in names.items():
+            if not isinstance(joined, str):
+                self.wrong(f"names.{name}", f"is {joined!r}, not a text")
+        provenance = self.mapping(record.get("provenance", {}), "provenance")
+        if self.problems:
+            raise InputError(self.problems[:20], max(0, len(self.problems) - 20))
+        return Composition(terms, weights, names, provenance)
+
+    def terms(self, records: Any) -> tuple[Term, ...]:
+        if not isinstance(records, list) or not records:
+            self.wrong("terms", "must be a list of at least one term")
+            return ()
+        found = tuple(self.term(one, f"terms[{number}]") for number, one in enumerate(records))
+        specs = [term.spec for term in found]
+        for spec in sorted({spec for spec in specs if specs.count(spec) > 1}):
+            self.wrong("terms", f"{spec!r} occurs twice")
+        return found
+
+    def term(self, record: Any, field: str) -> Term:
+        given = self.mapping(record, field)
+        spec = self.text(given.get("metric"), f"{field}.metric")
+        signature = self.text(given.get("signature"), f"{field}.signature")
+        try:
+            if signature:
+                Signature.parse(signature)
+        except UsageError as error:
+            self.wrong(f"{field}.signature", str(error))
+        direction: Any = given.get("direction", "higher")
+        if not isinstance(direction, str) or direction not in typing.get_args(Direction):
+            self.wrong(f"{field}.direction", f"is {direction!r}, not higher, lower or neither")
+            direction = "higher"
+        scales = self.scales(given.get("scale"), f"{field}.scale")
+        self.check_metric(spec, scales, field)
+        return Term(spec, signature, direction, scales)
+
+    def check_metric(self, spec: str, scales: dict[str, Calibration], field: str) -> None:
+        """It can be made here, and it has the parts that are scaled."""
+        if not spec:
+            return
+        try:
+            metric = Term(spec, "").metric
+        except DialevalError as error:
+            self.wrong(f"{field}.metric", str(error))
+            return
+        if metric.name in COMPOSED:
+            self.wrong(f"{field}.metric", f"{spec} is a composition itself")
+            return
+        if metric.label != spec:
+            self.wrong(f"{field}.metric", f"{spec!r} is written {metric.label!r}")
+        wanted = set(metric.scales()) or {VALUE}
+        if (scales and set(scales) != wanted) or (metric.scales() and not scales):
+            named = ", ".join(sorted(wanted - {VALUE})) or "its value"
+            self.wrong(f"{field}.scale", f"{spec} has a scale for {named}, and no other")
+
+    def scales(self, record: Any, field: str) -> dict[str, Calibration]:
+        if record is None:
+            return {}
+        given = self.mapping(record, field)
+        if "parts" not in given:
+            return {VALUE: self.scale(given, field)}
+        parts = self.mapping(given["parts"], f"{field}.parts")
+        return {part: self.scale(one, f"{field}.parts.{part}") for part, one in parts.items()}
+
+    def scale(self, record: Any, field: str) -> Calibration:
+        given = self.mapping(record, field)
+        kind: Any = given.get("kind")
+        if not isinstance(kind, str) or kind not in typing.get_args(CalibrationKind):
+            known = ", ".join(typing.get_args(CalibrationKind))
+            self.wrong(f"{field}.kind", f"is {_short(kind)}; known are {known}")
+        low = self.number(given.get("low"), f"{field}.low")
+        high = self.number(given.get("high"), f"{field}.high")
+        n = self.number(given.get("n"), f"{field}.n")
+        if low > high:
+            self.wrong(field, f"low is {low:g}, which is more than high, {high:g}")
+        return Calibration(kind, low, high, int(n))
+
+    def weights(self, record: Any, terms: int) -> dict[str, tuple[float, ...]]:
+        given = self.mapping(record, "weights")
+        if not given:
+            self.wrong("weights", "must hold weights for at least one quality")
+        found = {}
+        for quality, values in given.items():
+            field = f"weights.{quality}"
+            if not isinstance(values, list) or len(values) != terms:
+                self.wrong(field, f"must be a list of {terms} numbers, one for each term")
+                continue
+            numbers = [self.number(value, f"{field}[{n}]") for n, value in enumerate(values)]
+            if any(number < 0 for number in numbers):
+                self.wrong(field, "a weight is negative")
+            elif abs(math.fsum(numbers) - 1) > 1e-6:
+                self.wrong(field, f"the weights sum to {math.fsum(numbers):g}, not to 1")
+            found[quality] = tuple(numbers)
+        return found
+
+    def mapping(self, value: Any, field: str) -> dict[str, Any]:
+        if isinstance(value, dict):
+            return value
+        self.wrong(field, f"must be an object, not {_short(value)}")
+        return {}
+
+    def text(self, value: Any, field: str) -> str:
+        if isinstance(value, str) and value:
+            return value
+        self.wrong(field, f"must be a text, not {_short(value)}")
+        return ""
+
+    def number(self, value: Any, field: str) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                if math.isfinite(value):
+                    return float(value)
+            except OverflowError:
+                pass
+        self.wrong(field, f"must be a number, not {_short(value)}")
+        return 0.0
+
+    def wrong(self, field: str, problem: str) -> None:
+        self.problems.append(Problem(str(self.path), 0, field, problem))
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,195 @@
+"""What weights are fitted on: what metrics and people said about the same samples.
+
+`Evidence` holds the samples of one level of one run as columns. A turn and a whole dialogue are
+never held against each other, so a run with both yields two. Texts stay on the disk; digests of
+them are kept, to find out which data sets hold the same conversations (see `overlap.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialeval.agreement.dstc10 import protocol_rating
+from dialeval.agreement.ranks import Floats
+from dialeval.compose.composition import VALUE, Term, term_signature
+from dialeval.errors import UsageError, did_you_mean
+from dialeval.sample import Level, Sample
+
+if TYPE_CHECKING:
+    from dialeval.run import Run
+
+LEVELS: Mapping[Level, str] = {"turn": "turns", "dialogue": "dialogues"}
+
+
+@dataclass(frozen=True)
+class MetricColumns:
+    """One metric on all samples, NaN where it has no value.
+
+    value  what the run reports, better the higher it is
+    raw    what a scale is applied to: VALUE -> the value before any scale of the run, or the parts
+    """
+
+    value: Floats
+    raw: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A data set: the samples of one level of one run.
+
+    name     under which tables show it
+    digest   sha256 of the run's data
+    metrics  label -> its columns
+    ratings  quality -> mean rating of each sample, NaN where there is none
+    texts    digests of what was judged; for a whole dialogue of each of its turns, too
+    """
+
+    name: str
+    level: Level
+    digest: str
+    n: int
+    metrics: Mapping[str, MetricColumns]
+    ratings: Mapping[str, Floats]
+    texts: frozenset[bytes]
+
+    def scaled(self, term: Term) -> Floats:
+        """The column of a term on its scale, from 0 to 1."""
+        return term_column(self.metrics[term.spec], term)
+
+
+def term_column(columns: MetricColumns, term: Term) -> Floats:
+    """A metric on the scale of a term, NaN where it has no value."""
+    found = np.full(len(columns.value), np.nan)
+    for row in np.flatnonzero(~np.isnan(columns.value)).tolist():
+        raw = {key: float(column[row]) for key, column in columns.raw.items()}
+        found[row] = term.scaled(raw.get(VALUE, math.nan), raw)
+    return found
+
+
+def read_evidence(run: Run, name: str = "") -> list[Evidence]:
+    """The levels of a run that people rated."""
+    name = name or data_name(run)
+    samples = list(run.samples())
+    columns = {label: metric_columns(run, label) for label in run.metrics}
+    found = []
+    for level, word in LEVELS.items():
+        places = [place for place, sample in enumerate(samples) if sample.level == level]
+        own = [samples[place] for place in places]
+        ratings = _ratings(name, own)
+        if not ratings:
+            continue
+        both = len(places) < len(samples)
+        found.append(
+            Evidence(
+                f"{name}, {word}" if both else name,
+                level,
+                str(run.manifest["data"]["sha256"]),
+                len(places),
+                {label: _rows(column, places) for label, column in columns.items()},
+                ratings,
+                frozenset(digest for sample in own for digest in text_digests(sample)),
+            )
+        )
+    if not found:
+        raise UsageError(
+            f"{run.directory}: no sample has ratings. A run keeps those of the files that it"
+            " scored: dialeval score FILE --rating COLUMN -o RUN"
+        )
+    return found
+
+
+def data_name(run: Run) -> str:
+    """What the run scored, in a word: the directory's name."""
+    return run.directory.resolve().name
+
+
+def check_metrics(runs: Sequence[Run], labels: Sequence[str]) -> None:
+    """Every run has every metric, and made by the same model in the same way."""
+    for label in labels:
+        first: tuple[Path, str] | None = None
+        for run in runs:
+            if label not in run.metrics:
+                raise UsageError(
+                    f"{run.directory} has no metric {label!r}.{did_you_mean(label, run.metrics)}"
+                    f" It has: {', '.join(run.metrics)}"
+                )
+            signature = term_signature(run.signatures[label])
+            if first is None:
+                first = (run.directory, signature)
+            if signature != first[1]:
+                raise UsageError(
+                    f"{label!r} is not the same metric in all runs: {first[1]} in {first[0]}, but"
+                    f" {signature} in {run.directory}. Score one of them again."
+                )
+
+
+def text_digests(sample: Sample) -> Iterator[bytes]:
+    """Of the conversation up to the answer; for a whole dialogue, of each of its turns with what
+    was said before. Case, spaces and punctuation do not count: copies of a set differ in them."""
+    said = [_letters(turn.text) for turn in sample.turns]
+    if sample.response is not None:
+        yield _digest(said)
+        return
+    for end in range(2, len(said) + 1):
+        yield _digest(said[:end])
+
+
+def _letters(text: str) -> str:
+    return "".join(char for char in text.lower() if char.isalnum())
+
+
+def _digest(texts: Sequence[str]) -> bytes:
+    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=12).digest()
+
+
+def metric_columns(run: Run, label: str) -> MetricColumns:
+    """One metric of a run."""
+    record = next(metric for metric in run.manifest["metrics"] if metric["label"] == label)
+    value = _read(run, label)
+    sign = -1.0 if record["direction"] == "lower" else 1.0
+    return MetricColumns(sign * value, {k: _read(run, c) for k, c in raw_columns(record).items()})
+
+
+def raw_columns(record: Mapping[str, Any]) -> dict[str, str]:
+    """Of a metric in a manifest: what a scale is for -> the column that holds it raw."""
+    label, calibration = record["label"], record["calibration"]
+    if not calibration:
+        return {VALUE: label}
+    if "parts" in calibration:
+        return {part: f"{label}.{part}" for part in calibration["parts"]}
+    return {VALUE: f"{label}.raw"}
+
+
+def _read(run: Run, column: str) -> Floats:
+    values = [v for batch in run.batches([column]) for v in batch.column(0).to_pylist()]
+    return np.array(values, dtype=np.float64)
+
+
+def _rows(columns: MetricColumns, places: Sequence[int]) -> MetricColumns:
+    return MetricColumns(
+        columns.value[places], {key: column[places] for key, column in columns.raw.items()}
+    )
+
+
+def _ratings(name: str, samples: Sequence[Sample]) -> dict[str, Floats]:
+    qualities = dict.fromkeys(quality for sample in samples for quality in sample.ratings)
+    return {
+        quality: np.array(
+            [
+                protocol_rating(name, sample.ratings[quality])
+                if quality in sample.ratings
+                else None
+                for sample in samples
+            ],
+            dtype=np.float64,
+        )
+        for quality in qualities
+    }

@@ -1,0 +1,212 @@
+"""Weights from rated runs: correlate, re-scale, average (MME-CRS, "Correlation Re-Scaling Method").
+
+For each data set and each quality that people rated there, the Spearman correlation of each
+sub-metric on its scale, on a sample of 300 that is drawn once per data set; negative ones count as
+0, and so do those that are not defined, which are named. `crs.py` makes weights of them.
+
+Where a map gives several qualities of a data set one name, their weights are averaged first, so
+that a data set counts once; and so does one that is given twice under different names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dialeval.agreement.correlation import spearman
+from dialeval.compose.composition import VALUE, Composition, Term
+from dialeval.compose.crs import Power, Weighting, Weights, mean_weights, reweigh
+from dialeval.compose.evidence import Evidence
+from dialeval.compose.gathering import Gathered, Ingredient
+from dialeval.compose.qualities import LITERAL, QualityMap
+from dialeval.errors import UsageError
+from dialeval.registry import make_metric
+from dialeval.scores import Calibration, CalibrationKind
+from dialeval.version import __version__
+
+SAMPLE = 300
+"""Dialogues of each data set that are correlated, as in the paper."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    power: Power = 2.0
+    sample: int = SAMPLE
+    seed: int = 0
+    names: QualityMap = field(default=LITERAL)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One quality of one data set: the correlations and what was made of them."""
+
+    dataset: str
+    quality: str
+    n: int
+    correlations: tuple[float | None, ...]
+    reasons: Mapping[str, str]
+    """Sub-metric -> why it has no correlation."""
+    weighting: Weighting
+
+    @property
+    def says_something(self) -> bool:
+        """Some metric has a correlation; where none has, nothing was learned, not even that all
+        are equally bad."""
+        return any(rho is not None for rho in self.correlations)
+
+    def to_record(self) -> dict[str, Any]:
+        return {
+            "quality": self.quality,
+            "n": self.n,
+            "correlations": list(self.correlations),
+            "undefined": dict(self.reasons),
+            "power": self.weighting.power,
+            "weights": list(self.weighting.weights),
+        }
+
+
+USUAL = FitOptions()
+
+
+def fit(gathered: Gathered, options: FitOptions = USUAL) -> Composition:
+    """The composition of all data sets."""
+    return compose(gathered, range(len(gathered.sets)), options)
+
+
+def compose(gathered: Gathered, places: Sequence[int], options: FitOptions) -> Composition:
+    """Of some of the data sets. Nothing is read of the others."""
+    sets = {place: gathered.sets[place] for place in places}
+    terms = fit_terms(list(sets.values()), gathered.ingredients)
+    fitted = {place: fit_set(one, terms, options) for place, one in sets.items()}
+    groups = [[p for p in group if p in sets] for group in gathered.families.same]
+    weights = average_over_sets(
+        [[found for place in group for found in fitted[place]] for group in groups],
+        options.names,
+    )
+    if not weights:
+        names = ", ".join(one.name for one in sets.values())
+        raise UsageError(f"no metric has a correlation with any quality of {names}")
+    everything = [found for of_set in fitted.values() for found in of_set]
+    used = {one.quality: options.names(one.quality) for one in everything}
+    renamed = {name: joined for name, joined in used.items() if name != joined}
+    kept = {name: joined for name, joined in options.names.names.items() if joined in weights}
+    return Composition(
+        terms, weights, {**kept, **renamed}, _provenance(gathered, sets, fitted, options)
+    )
+
+
+def fit_terms(sets: Sequence[Evidence], ingredients: Sequence[Ingredient]) -> tuple[Term, ...]:
+    """A metric that ranges from 0 to 1 and has no scale of its own needs none. Any other is put on
+    a scale by the quartiles of its raw values on all data sets together (MME-CRS, after USL-H),
+    and parts by scales of the kind that the metric asks for."""
+    return tuple(_term(sets, ingredient) for ingredient in ingredients)
+
+
+def _term(sets: Sequence[Evidence], ingredient: Ingredient) -> Term:
+    metric = make_metric(ingredient.spec)
+    kinds: Mapping[str, CalibrationKind] = metric.scales()
+    if not kinds and (metric.calibration or metric.range != (0.0, 1.0)):
+        kinds = {VALUE: "quartile"}
+    scales = {}
+    for key, kind in kinds.items():
+        columns = [one.metrics[ingredient.spec].raw.get(key) for one in sets]
+        values = np.concatenate([np.empty(0), *(c for c in columns if c is not None)])
+        values = values[~np.isnan(values)]
+        if not values.size:
+            raise UsageError(f"{ingredient.spec!r} has no value in any run: it cannot be composed")
+        scales[key] = Calibration.fit(kind, values)
+    return Term(ingredient.spec, ingredient.signature, metric.direction, scales)
+
+
+def fit_set(evidence: Evidence, terms: Sequence[Term], options: FitOptions) -> list[Fitted]:
+    """Every quality of one data set, on its sample."""
+    drawn = draw(evidence, options)
+    columns = [evidence.scaled(term)[drawn] for term in terms]
+    found = []
+    for quality, ratings in evidence.ratings.items():
+        results = [spearman(column, ratings[drawn]) for column in columns]
+        rho = tuple(result.value for result in results)
+        reasons = {
+            term.spec: result.reason
+            for term, result in zip(terms, results, strict=True)
+            if result.value is None
+        }
+        n = int((~np.isnan(ratings[drawn])).sum())
+        weighting = reweigh(rho, options.power)
+        found.append(Fitted(evidence.name, quality, n, rho, reasons, weighting))
+    return found
+
+
+def draw(evidence: Evidence, options: FitOptions) -> list[int]:
+    """Places of the samples that are correlated. They depend on the seed and on the data set, not
+    on which other data sets there are, so that a left-out one changes nothing else."""
+    if evidence.n <= options.sample:
+        return list(range(evidence.n))
+    key = hashlib.sha256(f"{evidence.digest}/{evidence.level}".encode()).digest()
+    generator = np.random.default_rng([options.seed, int.from_bytes(key[:8])])
+    return sorted(generator.permutation(evidence.n)[: options.sample].tolist())
+
+
+def average_over_sets(groups: Sequence[Sequence[Fitted]], names: QualityMap) -> dict[str, Weights]:
+    """Eq. 2, for each quality by its name in the composition; a group counts as one data set."""
+    by_quality: dict[str, list[Weights]] = {}
+    for group in groups:
+        own: dict[str, list[Weights]] = {}
+        for fitted in filter(lambda one: one.says_something, group):
+            own.setdefault(names(fitted.quality), []).append(fitted.weighting.weights)
+        for quality, weights in own.items():
+            by_quality.setdefault(quality, []).append(mean_weights(weights))
+    return {quality: mean_weights(weights) for quality, weights in by_quality.items()}
+
+
+def fit_warnings(composition: Composition) -> list[str]:
+    """What a reader of the weights has to know: equal weights for want of better, and correlations
+    that are not defined."""
+    lines = list(composition.provenance.get("notes", []))
+    for one in composition.provenance.get("sets", []):
+        for fitted in one["fitted"]:
+            where = f"{one['name']}, {fitted['quality']}"
+            rho = [value for value in fitted["correlations"] if value is not None]
+            if not rho:
+                reason = next(iter(fitted["undefined"].values()))
+                lines.append(f"{where}: no metric has a correlation ({reason}): left out")
+                continue
+            for spec, reason in fitted["undefined"].items():
+                lines.append(f"{where}: {spec} has no correlation ({reason}) and counts as 0")
+            if not any(value > 0 for value in rho):
+                lines.append(f"{where}: nothing correlates positively, so all weights are equal")
+    return lines
+
+
+def _provenance(
+    gathered: Gathered,
+    sets: Mapping[int, Evidence],
+    fitted: Mapping[int, Sequence[Fitted]],
+    options: FitOptions,
+) -> dict[str, Any]:
+    first = {
+        place: gathered.sets[group[0]].name for group in gathered.families.same for place in group
+    }
+    return {
+        "dialeval": __version__,
+        "power": options.power,
+        "sample": options.sample,
+        "seed": options.seed,
+        "map": options.names.name,
+        "notes": [*gathered.left_out, *gathered.families.notes],
+        "sets": [
+            {
+                "name": one.name,
+                "counts as": first[place],
+                "level": one.level,
+                "samples": one.n,
+                "sha256": one.digest,
+                "fitted": [found.to_record() for found in fitted[place]],
+            }
+            for place, one in sets.items()
+        ],
+    }

@@ -1,0 +1,95 @@
+"""Rated runs, opened together: which data sets there are, what is composed, what compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dialeval.compose.composition import COMPOSED, term_signature
+from dialeval.compose.evidence import Evidence, check_metrics, read_evidence
+from dialeval.compose.overlap import Families, find_families
+from dialeval.errors import UsageError
+from dialeval.registry import make_metric
+
+if TYPE_CHECKING:
+    from dialeval.run import Run
+
+
+@dataclass(frozen=True)
+class Ingredient:
+    """A sub-metric before it has a scale: what all runs say of it."""
+
+    spec: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Rated runs, opened: data sets, the sub-metrics to compose, what else was scored."""
+
+    sets: tuple[Evidence, ...]
+    ingredients: tuple[Ingredient, ...]
+    others: tuple[str, ...]
+    families: Families
+    left_out: tuple[str, ...] = ()
+    """Data sets of which the metrics say nothing, such as dialogues where all judge turns."""
+
+
+def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ()) -> Gathered:
+    """Reads runs, by the name of their data or of their directory. `metrics` are those to compose;
+    without them, all that every run has."""
+    named = dict(runs) if isinstance(runs, Mapping) else _by_directory(runs)
+    if not named:
+        raise UsageError(
+            "no run to fit on. dialeval score RATED-FILE -m METRIC... -o RUN makes one"
+        )
+    opened = list(named.values())
+    common = [label for label in opened[0].metrics if all(label in run.metrics for run in opened)]
+    chosen = [make_metric(spec).label for spec in metrics]
+    chosen = chosen or [label for label in common if label.partition(":")[0] not in COMPOSED]
+    if not chosen:
+        raise UsageError(
+            "the runs have no metric in common. They have: "
+            + "; ".join(f"{run.directory}: {', '.join(run.metrics)}" for run in opened)
+        )
+    if again := [label for label in chosen if label.partition(":")[0] in COMPOSED]:
+        raise UsageError(f"{again[0]} is a composition itself, and no term of another")
+    if twice := sorted({label for label in chosen if chosen.count(label) > 1}):
+        raise UsageError(f"metric given twice: {', '.join(twice)}")
+    check_metrics(opened, chosen)
+    everything = [one for name, run in named.items() for one in read_evidence(run, name)]
+    sets = tuple(one for one in everything if _has_values(one, chosen))
+    if not sets:
+        raise UsageError("the metrics have no value for any rated sample of the runs")
+    signatures = opened[0].signatures
+    return Gathered(
+        sets,
+        tuple(Ingredient(label, term_signature(signatures[label])) for label in chosen),
+        tuple(label for label in common if label not in chosen),
+        find_families(sets),
+        tuple(
+            f"{one.name}: none of the metrics has a value there: left out"
+            for one in everything
+            if one not in sets
+        ),
+    )
+
+
+def _has_values(evidence: Evidence, labels: Sequence[str]) -> bool:
+    return any(not np.isnan(evidence.metrics[label].value).all() for label in labels)
+
+
+def _by_directory(runs: Sequence[Run]) -> dict[str, Run]:
+    """The last part of each directory where that tells them apart, else all of it."""
+    resolved = [run.directory.resolve() for run in runs]
+    if twice := sorted({str(path) for path in resolved if resolved.count(path) > 1}):
+        raise UsageError(f"{twice[0]} is given twice")
+    short = [path.name for path in resolved]
+    apart = len(set(short)) == len(short)
+    return {
+        (path.name if apart else str(run.directory)): run
+        for path, run in zip(resolved, runs, strict=True)
+    }

@@ -1,0 +1,175 @@
+"""What to expect on data that nobody fitted on: fit on all data sets but one, try on that one.
+
+With the left-out set go its relatives, which hold the same conversations (`overlap.py`); neither
+ratings nor scales are seen of any of them. On the left-out set everything is correlated, not a
+sample. The composition is held against the plain average of its terms, each term alone, and
+whatever else the runs hold, by Spearman's rho; the means are those of DSTC10 (`agreement/dstc10`).
+
+A quality that no other set has is judged with the weights of overall, or where there are none with
+the mean over all qualities: `Trial.weights` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dialeval.agreement.coefficient import Agreement, spearman_of
+from dialeval.agreement.dstc10 import OfOneMetric, flat_mean, two_level_mean
+from dialeval.agreement.ranks import Floats
+from dialeval.compose.composition import Chosen, Composition
+from dialeval.compose.evidence import Evidence
+from dialeval.compose.fit import USUAL, FitOptions, compose
+from dialeval.compose.gathering import Gathered
+from dialeval.errors import UsageError
+
+CRS, AVERAGE = "crs", "average"
+SINGLE = "crs, one score"
+"""What the test phase of DSTC10 asks for: one score, here by the weights of overall."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One quality of a left-out data set. `weights` names the quality whose weights were used."""
+
+    dataset: str
+    quality: str
+    weights: str
+    found: Mapping[str, Agreement]
+    """What was held against people -> its correlation."""
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """All trials."""
+
+    trials: tuple[Trial, ...]
+
+    @property
+    def rivals(self) -> list[str]:
+        """What was tried: the composition first."""
+        return list(self.trials[0].found)
+
+    def of(self, rival: str, where: str = "") -> OfOneMetric:
+        """Data set -> quality -> correlation; `where` another is defined, too."""
+        rho: dict[str, dict[str, Agreement]] = {}
+        for trial in self.trials:
+            if not where or trial.found[where].value is not None:
+                rho.setdefault(trial.dataset, {})[trial.quality] = trial.found[rival]
+        return rho
+
+    def summary(self) -> list[Standing]:
+        """Best first. A rival that needs more than others (references) has fewer correlations: the
+        composition on the same ones stands beside it."""
+        standings = [
+            Standing(
+                rival,
+                two_level_mean(self.of(rival)),
+                flat_mean(self.of(rival)),
+                two_level_mean(self.of(CRS, where=rival)),
+            )
+            for rival in self.rivals
+        ]
+        return sorted(standings, key=lambda one: -_or_least(one.by_set.value))
+
+    def to_record(self) -> dict[str, Any]:
+        return {
+            "summary": [one.to_record() for one in self.summary()],
+            "trials": [
+                {
+                    "set": trial.dataset,
+                    "quality": trial.quality,
+                    "weights of": trial.weights,
+                    "spearman": {name: one.to_record() for name, one in trial.found.items()},
+                }
+                for trial in self.trials
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One rival over all left-out sets.
+
+    by_set   mean over the qualities of a set, then over sets
+    by_pair  mean over all pairs of set and quality
+    crs      the composition, by set, where the rival has a correlation
+    """
+
+    name: str
+    by_set: Agreement
+    by_pair: Agreement
+    crs: Agreement
+
+    def to_record(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "by_set": self.by_set.to_record(),
+            "by_pair": self.by_pair.to_record(),
+            "crs_on_the_same": self.crs.to_record(),
+        }
+
+
+def leave_one_out(
+    gathered: Gathered,
+    options: FitOptions = USUAL,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> LeaveOneOut:
+    """Each family of data sets is left out once; of sets that are the same the first is tried."""
+    families = gathered.families.relatives
+    if len(families) < 2:
+        raise UsageError(
+            "to leave out a data set there must be another that shares no conversation with it,"
+            f" but there is only: {', '.join(one.name for one in gathered.sets)}"
+        )
+    first = {group[0] for group in gathered.families.same}
+    trials: dict[int, list[Trial]] = {}
+    for done, left_out in enumerate(families):
+        kept = [place for place in range(len(gathered.sets)) if place not in left_out]
+        composition = compose(gathered, kept, options)
+        for place in first.intersection(left_out):
+            trials[place] = try_on(composition, gathered.sets[place], gathered.others, options)
+        progress(done + 1, len(families))
+    return LeaveOneOut(tuple(trial for place in sorted(trials) for trial in trials[place]))
+
+
+def try_on(
+    composition: Composition, evidence: Evidence, others: Sequence[str], options: FitOptions
+) -> list[Trial]:
+    """A composition and its rivals on all of a data set that it was not fitted on."""
+    columns = np.column_stack([evidence.scaled(term) for term in composition.terms])
+    alone = {label: evidence.metrics[label].value for label in (*composition.specs, *others)}
+    found = []
+    for quality, ratings in evidence.ratings.items():
+        chosen = weights_on(composition, options.names(quality))
+        scores = {
+            CRS: composed(columns, chosen),
+            AVERAGE: composed(columns, composition.average),
+            SINGLE: composed(columns, composition.overall),
+            **alone,
+        }
+        rho = {name: spearman_of(column, ratings) for name, column in scores.items()}
+        found.append(Trial(evidence.name, quality, chosen.quality, rho))
+    return found
+
+
+def weights_on(composition: Composition, quality: str) -> Chosen:
+    """Those of the quality, if it was rated in some set, else those for data unknown."""
+    if quality in composition.weights:
+        return Chosen(quality, composition.weights[quality])
+    return composition.overall
+
+
+def composed(columns: Floats, chosen: Chosen) -> Floats:
+    """Eq. 3 for all samples. One that a term in use has no value for has none."""
+    weights = np.array(chosen.weights)
+    used = weights > 0
+    total: Floats = columns[:, used] @ weights[used]
+    return total
+
+
+def _or_least(value: float | None) -> float:
+    return -2.0 if value is None else value

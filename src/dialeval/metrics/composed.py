@@ -1,0 +1,159 @@
+"""`mme-crs`, `mme-avg`: several metrics as one (Zhang et al., MME-CRS, 2022, Eq. 3).
+
+    S_j = sum over k of  w_jk * s_k
+
+s_k is sub-metric k on its scale from 0 to 1, w_jk its weight for the quality j: how well it agreed
+with what people said of that quality elsewhere (`compose/crs.py`). `mme-avg` gives all the same
+weight. Terms, scales and weights are data: a file that `dialeval compose fit` writes, from any
+metrics. The one that comes with dialeval composes the seven sub-metrics of the paper.
+
+quality=overall (the default) takes the weights of overall; where the file has none, the mean over
+all its qualities. appropriateness, as the test sets of DSTC10 call it, is overall where no data set
+had that name. Any other quality must be in the file, by its name there, in the data, or in another
+case: relevance, Relevant.
+
+A sub-metric whose weight is 0 is not asked. Where one in use has no value for a sample there is no
+score (missing=none), or the others share its weight (missing=rescale).
+
+The weights belong to the models that they were fitted with: a sub-metric that another model answers
+is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dialeval.compose.composition import Composition, Term
+from dialeval.compose.composition_file import MissingWeightsError, find_composition
+from dialeval.compose.crs import Weights
+from dialeval.metric import Metric, Part, option
+from dialeval.metrics.judged_metric import MME_CITATION
+from dialeval.question import Answer, Question
+from dialeval.sample import Sample
+from dialeval.scores import PartValue, Score, Signature
+
+MISSING = "missing"
+"""What a signature says of weights that are not here. Nothing can be scored with them."""
+
+
+@dataclass(frozen=True)
+class ComposedMetric(Metric):
+    """A weighted sum of metrics on their scales."""
+
+    levels = frozenset({"turn", "dialogue"})
+    range = (0.0, 1.0)
+    citation = MME_CITATION
+
+    weights: str = option("mme-crs", "weights that come with dialeval, or a file of compose fit")
+    missing: Literal["none", "rescale"] = option(
+        "none", "where a sub-metric has no value: no score, or the others share its weight"
+    )
+
+    @abstractmethod
+    def chosen(self, composition: Composition) -> Weights:
+        """The weights of the terms, in their order."""
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        return [question for term, _ in self.in_use() for question in _questions(term, sample)]
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        parts: dict[str, PartValue] = {}
+        weighted: list[tuple[float, float]] = []
+        lacking, remarks, start = [], [], 0
+        for term, weight in self.in_use():
+            end = start + len(_questions(term, sample))
+            found = _score(term, sample, answers[start:end])
+            start = end
+            if found.value is None:
+                lacking.append(f"{term.metric.name}: {found.note}")
+                continue
+            scaled = term.scaled(found.value, found.parts)
+            parts[term.spec] = scaled
+            weighted.append((weight, scaled))
+            remarks += [found.note] if found.note else []
+        if not weighted or (lacking and self.missing == "none"):
+            return Score(None, parts, lacking[0])
+        shared = math.fsum(weight for weight, _ in weighted)
+        value = math.fsum(weight * scaled for weight, scaled in weighted) / shared
+        note = f"without {lacking[0]}" if lacking else next(iter(remarks), "")
+        return Score(min(1.0, max(0.0, value)), parts, note)
+
+    def in_use(self) -> list[tuple[Term, float]]:
+        """The terms that count, with their weights."""
+        composition = find_composition(self.weights)
+        pairs = zip(composition.terms, self.chosen(composition), strict=True)
+        return [(term, weight) for term, weight in pairs if weight > 0]
+
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(
+            Part(term.spec, f"{term.spec} from 0 to 1; its weight is {weight:.3f}")
+            for term, weight in self._described()
+        )
+
+    def models(self) -> Mapping[str, str]:
+        """Each model once, under the first sub-metric that asks it."""
+        by_model: dict[str, str] = {}
+        for term, _ in self._described():
+            for role, model in term.metric.models().items():
+                by_model.setdefault(model, f"{term.spec}/{role}")
+        return {role: model for model, role in by_model.items()}
+
+    def signature(self, fingerprints: Mapping[str, str] | None = None) -> Signature:
+        """With fingerprints, somebody is about to score: the sub-metrics must be those that the
+        weights were fitted with."""
+        if fingerprints is not None:
+            for term, _ in self.in_use():
+                term.check_signature(term.metric.signature(fingerprints))
+        return super().signature(fingerprints)
+
+    def signature_fields(self) -> Mapping[str, str]:
+        """The content of the file counts, not where it lies."""
+        try:
+            digest = find_composition(self.weights).digest()[:8]
+        except MissingWeightsError:
+            digest = MISSING
+        return {"weights": f"{Path(self.weights).stem}@{digest}"}
+
+    def _described(self) -> list[tuple[Term, float]]:
+        """For lists of metrics, which have to show this one also where its weights are missing.
+        Whoever wants to score is told so by `signature` and `ask`."""
+        try:
+            return self.in_use()
+        except MissingWeightsError:
+            return []
+
+
+@dataclass(frozen=True)
+class MmeCrs(ComposedMetric):
+    """Sub-metrics weighted by how well they agree with people on a quality (MME-CRS)."""
+
+    name = "mme-crs"
+
+    quality: str = option("overall", "the quality whose weights are used")
+
+    def chosen(self, composition: Composition) -> Weights:
+        return composition.weights_for(self.quality).weights
+
+
+@dataclass(frozen=True)
+class MmeAvg(ComposedMetric):
+    """The plain mean of the sub-metrics of a composition (MME-Avg)."""
+
+    name = "mme-avg"
+
+    def chosen(self, composition: Composition) -> Weights:
+        return composition.average.weights
+
+
+def _questions(term: Term, sample: Sample) -> Sequence[Question]:
+    return () if term.metric.obstacle(sample) else term.metric.ask(sample)
+
+
+def _score(term: Term, sample: Sample, answers: Sequence[Answer]) -> Score:
+    why = term.metric.obstacle(sample)
+    return Score.missing(why) if why else term.metric.score(sample, answers)

@@ -1,0 +1,248 @@
+"""Fitting weights on runs, and leaving data sets out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from compose.made_up_runs import METRICS, rated_samples, run_on, variety, words
+
+from dialeval.compose.composition import MEAN_OF_ALL
+from dialeval.compose.evidence import Evidence, text_digests
+from dialeval.compose.fit import FitOptions, fit, fit_warnings
+from dialeval.compose.gathering import gather
+from dialeval.compose.leave_one_out import AVERAGE, CRS, leave_one_out
+from dialeval.compose.overlap import find_families
+from dialeval.compose.qualities import COMMON, DSTC10_QUALITIES, find_quality_map
+from dialeval.errors import InputError, UsageError
+from dialeval.sample import Rating, Sample, Turn
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Three data sets: people like long answers, varied ones, or (Overall) both."""
+    made = {
+        "one": {"Overall": words, "variety": variety},
+        "two": {"overall": words},
+        "three": {"variety": variety, "Overall": lambda text: words(text) + variety(text)},
+    }
+    return {
+        name: run_on(rated_samples(name, rules, noise=0.1), tmp_path / name)
+        for name, rules in made.items()
+    }
+
+
+def test_what_people_like_gets_the_weight(runs):
+    composition = fit(gather(runs))
+    assert composition.specs == list(METRICS)
+    weights = {
+        quality: dict(zip(METRICS, w, strict=True)) for quality, w in composition.weights.items()
+    }
+    assert max(weights["overall"], key=weights["overall"].get) == "length"
+    assert max(weights["variety"], key=weights["variety"].get) == "distinct:n=1"
+    assert all(sum(w.values()) == pytest.approx(1) for w in weights.values())
+
+
+def test_the_weights_are_those_of_scipy_and_the_formula(runs):
+    stats = pytest.importorskip("scipy.stats")
+    composition = fit(gather({"two": runs["two"]}))
+    samples = list(runs["two"].samples())
+    ratings = [sample.ratings["overall"].values[0] for sample in samples]
+    found = []
+    for term in composition.terms:
+        raw = np.array(runs["two"].scores(term.spec))
+        if term.scales:  # quartiles, clipped: USL-H
+            low, high = np.quantile(raw, [0.25, 0.75])
+            raw = (np.clip(raw, low, high) - low) / (high - low)
+        found.append(max(0.0, stats.spearmanr(raw, ratings).statistic))
+    squares = np.array(found) ** 2
+    assert composition.weights["overall"] == pytest.approx(squares / squares.sum())
+
+
+def test_names_are_literal_unless_a_map_joins_them(runs):
+    assert set(fit(gather(runs)).weights) == {"Overall", "overall", "variety"}
+    joined = fit(gather(runs), FitOptions(names=COMMON))
+    assert set(joined.weights) == {"overall", "variety"}
+    assert joined.weights_for("Overall").quality == "overall"
+    separate = fit(gather(runs)).weights
+    # Eq. 2: one and three have Overall, two has overall; all count the same.
+    mean = [(2 * a + b) / 3 for a, b in zip(separate["Overall"], separate["overall"], strict=True)]
+    assert joined.weights["overall"] == pytest.approx(mean)
+
+
+def test_a_sample_is_drawn_once_and_depends_on_nothing_but_seed_and_data(runs):
+    few = FitOptions(sample=20)
+    alone = fit(gather({"two": runs["two"]}), few).provenance["sets"][0]
+    together = fit(gather(runs), few).provenance["sets"]
+    assert alone["fitted"][0]["n"] == 20
+    again = fit(gather({"two": runs["two"]}), few).provenance["sets"][0]
+    assert alone == again
+    [same] = [one for one in together if one["name"] == "two"]
+    assert same["fitted"][0]["n"] == 20
+    other = fit(gather({"two": runs["two"]}), FitOptions(sample=20, seed=1)).provenance["sets"][0]
+    assert other["fitted"] != alone["fitted"]
+
+
+def test_a_constant_metric_is_named_and_gets_no_weight(tmp_path):
+    samples = [
+        replace(sample, response=f"a b {'c' * (n + 1)}", ratings={"Overall": Rating((float(n),))})
+        for n, sample in enumerate(rated_samples("same", {}))
+    ]
+    run = run_on(samples, tmp_path / "same", ["length", "length:unit=characters"])
+    composition = fit(gather({"same": run}))
+    assert composition.weights["Overall"] == (0, 1)
+    assert any(
+        "length has no correlation (constant) and counts as 0" in line
+        for line in fit_warnings(composition)
+    )
+
+
+def test_where_nothing_agrees_all_weights_are_equal_and_it_is_said(tmp_path):
+    samples = rated_samples("worst", {"Overall": lambda text: -words(text)})
+    run = run_on(samples, tmp_path / "worst", ["length", "length:unit=characters"])
+    composition = fit(gather({"worst": run}))
+    assert composition.weights["Overall"] == (0.5, 0.5)
+    assert any("nothing correlates positively" in line for line in fit_warnings(composition))
+
+
+def test_a_set_given_twice_counts_once(runs, tmp_path):
+    shouted = [
+        replace(s, id=f"copy-{s.id}", context=tuple(Turn(t.text.upper() + " ?") for t in s.context))
+        for s in runs["one"].samples()
+    ]
+    twice = gather({**runs, "copy": run_on(shouted, tmp_path / "copy")})
+    assert "one and copy hold the same turns (60)" in twice.families.notes[0]
+    assert twice.families.same == twice.families.relatives == ((0, 3), (1,), (2,))
+    options = FitOptions(names=COMMON)
+    weights = fit(twice, options).weights["overall"]
+    # The scales are pooled over one more set, so not to the last digit.
+    assert weights == pytest.approx(fit(gather(runs), options).weights["overall"], abs=0.01)
+    assert {trial.dataset for trial in leave_one_out(twice).trials} == {"one", "two", "three"}
+
+
+def test_a_level_that_no_metric_judges_is_left_out_and_named(tmp_path):
+    rated = {"Overall": Rating((1.0,))}
+    whole = [Sample(f"d{n}", (Turn(f"hi {n}"), Turn("ho")), ratings=rated) for n in range(5)]
+    turns = rated_samples("turns", {"Overall": words})
+    gathered = gather({"both": run_on([*turns, *whole], tmp_path / "both", ["bleu", "rouge"])})
+    assert [one.name for one in gathered.sets] == ["both, turns"]
+    notes = fit_warnings(fit(gathered))
+    assert "both, dialogues: none of the metrics has a value there: left out" in notes
+
+
+def evidence(name, level, samples, digest=""):
+    texts = frozenset(digest for sample in samples for digest in text_digests(sample))
+    return Evidence(name, level, digest or name, len(samples), {}, {}, texts)
+
+
+def test_a_dialogue_and_its_turns_are_left_out_together_but_count_apart():
+    talk = [Turn(f"Turn {n} of a talk!") for n in range(6)]
+    turns = [Sample(f"t{n}", tuple(talk[:n]), talk[n].text) for n in range(1, 6)]
+    whole = [Sample("d", tuple(talk))]
+    other = [Sample("o", (Turn("Hi."),), "Something else")]
+    found = find_families(
+        [
+            evidence("turns", "turn", turns),
+            evidence("whole", "dialogue", whole),
+            evidence("other", "turn", other),
+        ]
+    )
+    assert found.relatives == ((0, 1), (2,))
+    assert found.same == ((0,), (1,), (2,))
+    assert found.notes == ("turns and whole share 5 texts: they are left out together",)
+
+
+def test_a_few_shared_answers_make_relatives_not_the_same_set():
+    answers = [Sample(str(n), (Turn(f"q{n}"),), f"a{n}") for n in range(20)]
+    found = find_families(
+        [evidence("a", "turn", answers[:12]), evidence("b", "turn", answers[10:])]
+    )
+    assert found.relatives == ((0, 1),)
+    assert found.same == ((0,), (1,))
+
+
+def test_with_one_data_set_there_is_nothing_to_leave_out(runs):
+    with pytest.raises(UsageError, match="there must be another that shares no conversation"):
+        leave_one_out(gather({"one": runs["one"]}))
+
+
+def test_the_left_out_set_is_never_seen(runs, tmp_path):
+    """Poisoned ratings and scores of a set change its own rows only where people are asked."""
+    honest = leave_one_out(gather(runs))
+    liars = [
+        replace(s, ratings={q: Rating((-100 * r.values[0],)) for q, r in s.ratings.items()})
+        for s in runs["two"].samples()
+    ]
+    poisoned = leave_one_out(gather({**runs, "two": run_on(liars, tmp_path / "liars")}))
+    for before, after in zip(honest.trials, poisoned.trials, strict=True):
+        if before.dataset == "two":
+            # What is composed is the same; people think the opposite.
+            assert after.weights == before.weights
+            for name, found in before.found.items():
+                assert after.found[name].value == pytest.approx(-found.value)
+        else:
+            assert after.found[AVERAGE] == before.found[AVERAGE]
+
+
+def test_leaving_out_correlates_the_whole_set_and_says_whose_weights(runs):
+    found = leave_one_out(gather(runs), FitOptions(sample=10))
+    by_set = {(t.dataset, t.quality): t for t in found.trials}
+    assert all(one.n == 60 for t in found.trials for one in t.found.values())
+    assert by_set["one", "variety"].weights == "variety"
+    assert by_set["two", "overall"].weights == "Overall"  # no other set has overall
+    assert found.rivals[:2] == [CRS, AVERAGE]
+    assert set(METRICS) <= set(found.rivals)
+
+
+def test_a_quality_that_no_other_set_has_uses_the_mean_of_all(tmp_path):
+    one = run_on(rated_samples("a", {"alpha": words}), tmp_path / "a")
+    two = run_on(rated_samples("b", {"beta": variety}), tmp_path / "b")
+    found = leave_one_out(gather({"a": one, "b": two}))
+    assert {trial.weights for trial in found.trials} == {MEAN_OF_ALL}
+
+
+def test_other_metrics_of_the_runs_are_compared_with(runs):
+    gathered = gather(runs, ["length", "distinct:n=1"])
+    assert gathered.others == ("bleu:n=1",)
+    standings = {one.name: one for one in leave_one_out(gathered).summary()}
+    assert set(standings) == {CRS, "crs, one score", AVERAGE, *METRICS}
+    assert standings[CRS].by_set.value > standings["bleu:n=1"].by_set.value
+
+
+def test_a_metric_that_a_run_lacks_or_that_was_made_otherwise_is_refused(runs, tmp_path):
+    with pytest.raises(UsageError, match="has no metric 'chrf'"):
+        gather(runs, ["chrf"])
+    with pytest.raises(UsageError, match="metric given twice: length"):
+        gather(runs, ["length", "length"])
+    with pytest.raises(UsageError, match="no run to fit on"):
+        gather([])
+    with pytest.raises(UsageError, match="is given twice"):
+        gather([runs["one"], runs["one"]])
+    unrated = [replace(s, ratings={}) for s in runs["one"].samples()]
+    with pytest.raises(UsageError, match="no sample has ratings"):
+        gather({"x": run_on(unrated, tmp_path / "x")})
+
+
+def test_the_37_names_are_those_of_the_track(golden):
+    expected = golden["dstc10_quality_names"]
+    assert list(DSTC10_QUALITIES) == expected["case_sensitive_distinct"]
+    assert len(set(DSTC10_QUALITIES)) == expected["n"]
+
+
+def test_a_map_of_ones_own(tmp_path):
+    path = tmp_path / "map.json"
+    path.write_text('{"Overall": "all", "overall": "all"}')
+    assert find_quality_map(str(path))("Overall") == "all"
+    assert find_quality_map(str(path))("other") == "other"
+    path.write_text('{"Overall": 3}')
+    with pytest.raises(InputError, match=r"map\.json: Overall: the name to use is 3"):
+        find_quality_map(str(path))
+    path.write_text("[1]")
+    with pytest.raises(UsageError, match="name in the data"):
+        find_quality_map(str(path))
+    path.write_text("{")
+    with pytest.raises(UsageError, match="not a readable JSON"):
+        find_quality_map(str(path))
+    with pytest.raises(UsageError, match="literal, common, or a JSON file"):
+        find_quality_map("comon")
