@@ -4,7 +4,7 @@
 
 Scores every rated data set that is here with the seven sub-metrics of MME-CRS and some others to
 compare with (answers and runs are cached), fits the weights on all of them, and tries them on each
-left-out set. Nothing is chosen by the outcome. All seven sub-metrics must be trained and shipped:
+left-out set. All seven sub-metrics must be trained and shipped:
 weights of fewer, or of other models, would be refused by the guard of the metric.
 """
 
@@ -35,11 +35,15 @@ def main() -> int:
     parser.add_argument("--map", default="common", help="literal, common, or a JSON file")
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--prior", type=float, default=4.0, help="see dialeval compose fit")
+    parser.add_argument("--paper", action="store_true", help="as in the paper")
     parser.add_argument("--set", action="append", help="only this rated set; repeat")
     parser.add_argument("--out", type=Path, default=SHIPPED, help="the folder to write to")
     given = parser.parse_args()
     power = given.power if given.power == "adaptive" else float(given.power)
-    options = FitOptions(power, given.sample, given.seed, find_quality_map(given.map))
+    names = find_quality_map(given.map)
+    prior = 0.0 if given.paper else given.prior
+    options = FitOptions(power, given.sample, given.seed, names, prior, even=not given.paper)
     if missing := unusable(make_metrics(SUB_METRICS)):
         raise UsageError("\n".join(["all seven sub-metrics are needed:", *missing.values()]))
     sets = tuple(given.set or rated_sets_here())
@@ -52,10 +56,14 @@ def main() -> int:
     composition = fit(scored.gathered, options)
     trials = leave_one_out(scored.gathered, options)
     save_composition(composition, given.out / "mme-crs.json")
-    command = "python scripts/fit_mme_crs.py" + "".join(
-        f" --{name} {getattr(given, name)}"
-        for name in ("power", "map", "sample", "seed")
-        if getattr(given, name) != parser.get_default(name)
+    command = (
+        "python scripts/fit_mme_crs.py"
+        + "".join(
+            f" --{name} {getattr(given, name)}"
+            for name in ("power", "map", "sample", "seed", "prior")
+            if getattr(given, name) != parser.get_default(name)
+        )
+        + (" --paper" if given.paper else "")
     )
     card = card_text("mme-crs", command, composition, trials)
     (given.out / "mme-crs.md").write_text(card, encoding="utf-8")

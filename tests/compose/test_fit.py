@@ -10,7 +10,7 @@ from compose.made_up_runs import METRICS, rated_samples, run_on, variety, words
 
 from dialeval.compose.composition import MEAN_OF_ALL
 from dialeval.compose.evidence import Evidence, text_digests
-from dialeval.compose.fit import FitOptions, fit, fit_warnings
+from dialeval.compose.fit import FitOptions, divided, fit, fit_warnings
 from dialeval.compose.gathering import gather
 from dialeval.compose.leave_one_out import AVERAGE, CRS, leave_one_out
 from dialeval.compose.overlap import find_families
@@ -246,3 +246,35 @@ def test_a_map_of_ones_own(tmp_path):
         find_quality_map(str(path))
     with pytest.raises(UsageError, match="literal, common, or a JSON file"):
         find_quality_map("comon")
+
+
+def test_a_prior_draws_every_quality_towards_all_of_them(runs):
+    composition = fit(gather(runs))
+    plain = composition.weights
+    of_sets = [
+        np.mean([fitted["weights"] for fitted in one["fitted"]], axis=0)
+        for one in composition.provenance["sets"]
+    ]
+    everything = np.mean(of_sets, axis=0)
+    drawn = fit(gather(runs), FitOptions(prior=4.0)).weights
+    for quality, sets in (("Overall", 2), ("overall", 1), ("variety", 2)):
+        expected = (sets * np.array(plain[quality]) + 4 * everything) / (sets + 4)
+        np.testing.assert_allclose(drawn[quality], expected)
+    far = fit(gather(runs), FitOptions(prior=1e9)).weights
+    for weights in far.values():
+        np.testing.assert_allclose(weights, everything, atol=1e-6)
+
+
+def test_even_weights_are_divided_by_the_spread_of_their_terms(runs):
+    gathered = gather(runs)
+    plain, even = (fit(gathered, FitOptions(even=e)).weights["overall"] for e in (False, True))
+    terms = fit(gathered).terms
+    spreads = [np.std(np.concatenate([one.scaled(t) for one in gathered.sets])) for t in terms]
+    expected = np.array(plain) / np.array(spreads)
+    assert even == pytest.approx(expected / expected.sum())
+    assert sum(even) == pytest.approx(1)
+
+
+def test_a_term_that_never_changes_has_no_even_weight():
+    assert divided((0.5, 0.25, 0.25), (0.1, 0.0, 0.2)) == pytest.approx((0.8, 0.0, 0.2))
+    assert divided((0.5, 0.5), (0.0, 0.0)) == (0.5, 0.5)

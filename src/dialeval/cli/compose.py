@@ -83,6 +83,23 @@ def fit(
             " and coherence are one: see `compose names`), or a JSON file.",
         ),
     ] = "literal",
+    prior: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            help="Draw the weights of a quality towards the mean over all qualities, as if that had"
+            " been found on so many more data sets. 0: not at all.",
+        ),
+    ] = 4.0,
+    even: Annotated[
+        bool,
+        typer.Option(
+            help="Divide weights by the spread of their terms, so that a weight is what counts."
+        ),
+    ] = True,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="As in the paper: --prior 0 and --no-even.")
+    ] = False,
     leave_one_out: Annotated[
         bool,
         typer.Option(
@@ -119,7 +136,12 @@ def fit(
     if card and not leave_one_out:
         raise UsageError("--card holds the numbers of --leave-one-out: add it")
     options = FitOptions(
-        power if power == "adaptive" else float(power), sample, seed, find_quality_map(map)
+        power if power == "adaptive" else float(power),
+        sample,
+        seed,
+        find_quality_map(map),
+        0.0 if paper else prior,
+        even and not paper,
     )
     gathered = gather([open_run(run) for run in runs], metric or ())
     composition = fit_weights(gathered, options)

@@ -3,7 +3,8 @@ data that nobody fitted on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dialeval.compose.composition import Composition
 from dialeval.compose.fit import fit_warnings
@@ -32,7 +33,7 @@ def card_text(name: str, command: str, composition: Composition, found: LeaveOne
         "```",
         "",
         f"Power {power_text(how['power'])}, a sample of {how['sample']} from each data set, seed"
-        f" {how['seed']}, names of qualities: {how['map']}.",
+        f" {how['seed']}, names of qualities: {how['map']}. {_ours(how)}",
         *_table("Weights", weight_lines(composition, list(composition.weights))),
         *_table("Leave one data set out", standing_lines(found)),
         "",
@@ -51,6 +52,21 @@ def card_text(name: str, command: str, composition: Composition, found: LeaveOne
     if warnings := fit_warnings(composition):
         lines += ["", "## Remarks", "", *(f"- {_escaped(warning)}" for warning in warnings)]
     return "\n".join(lines) + "\n"
+
+
+def _ours(how: Mapping[str, Any]) -> str:
+    """What was not done as in the paper."""
+    if not how["prior"] and not how["even"]:
+        return "Otherwise as in the paper."
+    changes = []
+    if how["prior"]:
+        changes.append(
+            "the weights of a quality are drawn towards the mean over all qualities, which counts"
+            f" as {how['prior']:g} more data sets"
+        )
+    if how["even"]:
+        changes.append("weights are divided by the spread of their terms")
+    return f"Not in the paper: {' and '.join(changes)} (`--paper` leaves that out)."
 
 
 def power_text(power: float | str) -> str:

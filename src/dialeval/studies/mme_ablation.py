@@ -36,6 +36,9 @@ WITHOUT: dict[str, tuple[str, ...]] = {
 
 POWERS: dict[str, Power] = {"d = 1": 1.0, "d = 3": 3.0, "d adaptive": "adaptive"}
 
+OURS, PRIOR = "prior and even spread", 4.0
+"""Not in the paper: what `compose fit` does unless it is told `--paper`."""
+
 PRINTED = {
     WHOLE: ("31.04", "Table 5"),
     "w/o FM": ("30.34", "Table 5"),
@@ -86,6 +89,7 @@ def variants(gathered: Gathered) -> dict[str, LeaveOneOut]:
         found[what] = leave_one_out(replace(gathered, ingredients=kept))
     for what, power in POWERS.items():
         found[what] = leave_one_out(gathered, FitOptions(power=power))
+    found[OURS] = leave_one_out(gathered, FitOptions(prior=PRIOR, even=True))
     return found
 
 

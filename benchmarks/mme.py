@@ -1,0 +1,98 @@
+"""What do the seven sub-metrics of MME-CRS cost, against relevance alone?
+
+    python benchmarks/mme.py [--turns 1000] [--data dailydialog]
+
+Scores the same turns (test part of the corpus, each with all turns before it) in one process,
+models loaded, nothing cached: relevance alone, all seven together, each of the others alone, and
+all seven with one hidden piece at a time, as the paper has it. (An adapter is merged into its
+encoder when it is loaded, so per text it costs what a copy with weights of its own costs.) Then the
+sizes: small parts on one backbone against five copies of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from dialeval.engine.answers import Answerer
+from dialeval.metric import Metric
+from dialeval.models.catalogue import CATALOGUE
+from dialeval.models.locate import entry_directory
+from dialeval.models.source import Models
+from dialeval.registry import make_metrics
+from dialeval.sample import Sample, Turn
+from dialeval.studies.composition_runs import SUB_METRICS
+from dialeval.training.corpora import load_corpus
+
+
+def turns_of(data: Path, count: int) -> list[Sample]:
+    found = [
+        Sample(f"{d}-{place}", tuple(map(Turn, dialogue[:place])), dialogue[place])
+        for d, dialogue in enumerate(load_corpus(data).test)
+        for place in range(1, len(dialogue))
+    ]
+    return found[:count]
+
+
+def seconds(metrics: Sequence[Metric], samples: Sequence[Sample], answerer: Answerer) -> float:
+    """Of asking, answering and scoring; the models are loaded by a first sample."""
+    warm = [question for metric in metrics for question in metric.ask(samples[0])]
+    answerer.answer(warm)
+    start = time.perf_counter()
+    asked = [[metric.ask(sample) for sample in samples] for metric in metrics]
+    answers = answerer.answer(q for per_metric in asked for own in per_metric for q in own)
+    for metric, per_metric in zip(metrics, asked, strict=True):
+        for sample, own in zip(samples, per_metric, strict=True):
+            metric.score(sample, [answers[question] for question in own])
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--turns", type=int, default=1000)
+    parser.add_argument("--data", type=Path, default=Path("dailydialog"))
+    given = parser.parse_args()
+    samples = turns_of(given.data, given.turns)
+    source = Models("cpu")
+    seven = make_metrics(SUB_METRICS)
+    print(f"{len(samples)} turns, {torch.get_num_threads()} threads")
+    times = {}
+    for name, metrics in {
+        "mme-relevance": make_metrics(["mme-relevance"]),
+        "all seven": seven,
+        **{metric.label: [metric] for metric in seven if metric.name != "mme-relevance"},
+    }.items():
+        times[name] = seconds(metrics, samples, Answerer(source, None))
+        share = times[name] / times["mme-relevance"]
+        print(f"{name:28} {times[name]:8.1f} s   {share:5.2f} x relevance")
+    exact = make_metrics(
+        spec + (",masks=0" if ":" in spec else ":masks=0") if "specificity" in spec else spec
+        for spec in SUB_METRICS
+    )
+    took = seconds(exact, samples, Answerer(source, None))
+    print(f"{'all seven, exact masks':28} {took:8.1f} s   {took / times['mme-relevance']:5.2f}")
+    print_sizes(seven)
+
+
+def print_sizes(metrics: Sequence[Metric]) -> None:
+    names = dict.fromkeys(model for metric in metrics for model in metric.models().values())
+    own = 0
+    for name in names:
+        directory = entry_directory(CATALOGUE[name])
+        assert directory is not None
+        size = sum(path.stat().st_size for path in directory.glob("*.safetensors"))
+        own += size
+        print(f"{name:28} {size / 1e6:8.2f} MB")
+    backbone = entry_directory(CATALOGUE["minilm-l6"])
+    assert backbone is not None
+    whole = (backbone / "model.safetensors").stat().st_size
+    print(f"{'all parts':28} {own / 1e6:8.2f} MB on one backbone of {whole / 1e6:.0f} MB")
+    print(f"{'five copies of it':28} {5 * whole / 1e6:8.2f} MB")
+
+
+if __name__ == "__main__":
+    main()
