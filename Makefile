@@ -16,11 +16,11 @@ help: ## list the targets
 	$(PYTHON) -m venv .venv
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,augment]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,augment,web]'
 	@touch $@
 
 .venv/.installed-dev: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,augment,train,dev]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,augment,train,web,postgres,dev]'
 	@touch $@ .venv/.installed
 
 demo: .venv/.installed ## install, fetch the models, score the example, probe a small bot, show it

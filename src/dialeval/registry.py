@@ -101,6 +101,15 @@ METRICS: Registry[type[Metric]] = Registry(
         "ruber": "dialeval.metrics.ruber:Ruber",
         "bert-ruber": "dialeval.metrics.bert_ruber:BertRuber",
         "pone": "dialeval.metrics.pone:Pone",
+        "mme-fluency": "dialeval.metrics.mme_fluency:MmeFluency",
+        "mme-relevance": "dialeval.metrics.mme_relevance:MmeRelevance",
+        "mme-topic": "dialeval.metrics.mme_topic:MmeTopic",
+        "mme-engagement": "dialeval.metrics.mme_engagement:MmeEngagement",
+        "mme-specificity": "dialeval.metrics.mme_specificity:MmeSpecificity",
+        "usl-h": "dialeval.metrics.usl_h:UslH",
+        "deep-am-fm": "dialeval.metrics.deep_am_fm:DeepAmFm",
+        "mme-crs": "dialeval.metrics.composed:MmeCrs",
+        "mme-avg": "dialeval.metrics.composed:MmeAvg",
     },
 )
 
@@ -125,11 +134,13 @@ READERS: Registry[Reader] = Registry(
         "holistic-consistency": "dialeval.readers.holistic_consistency:READER",
         "engage": "dialeval.readers.engage:READER",
         "convai2": "dialeval.readers.convai2:READER",
+        "convai2017": "dialeval.readers.convai2017:READER",
         "topical-chat": "dialeval.readers.topical_chat:READER",
         "dailydialog": "dialeval.readers.dailydialog:READER",
         "empathetic": "dialeval.readers.empathetic:READER",
         "personachat": "dialeval.readers.personachat:READER",
         "probe": "dialeval.readers.probe:READER",
+        "ratings": "dialeval.readers.rating_database:READER",
     },
 )
 

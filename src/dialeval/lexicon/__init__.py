@@ -1,4 +1,5 @@
-"""The English lexicon that ships with dialeval: WordNet 3.0, Princeton University.
+"""The English lexicon that ships with dialeval: WordNet 3.0, Princeton University; beside it a
+graph of concepts, `conceptnet`, and words of the closed classes, `function_words`.
 
     >>> from dialeval.lexicon import load_wordnet
     >>> load_wordnet().synsets("water", "n")[1].name

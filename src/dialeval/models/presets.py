@@ -23,6 +23,11 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "ruber": "ruber-glove",
         "bert-ruber": "bert-ruber-minilm-l6",
         "pone": "pone-minilm-l6",
+        "mme-fluency": "mme-fluency-minilm-l6",
+        "mme-relevance": "mme-relevance-minilm-l6",
+        "mme-engagement": "mme-engagement-minilm-l6",
+        "mme-topic": "mme-topic-glove",
+        "mme-specificity": "mme-specificity-minilm-l6",
         "tagger": "spacy-en-sm",
     },
     "paper": {
@@ -31,6 +36,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "dialogue-lm": "microsoft/DialoGPT-large",
         "nli": "roberta-large-mnli",
         "encoder": "bert-base-uncased",
+        "mme-specificity": "bert-base-uncased",
         "sentence-encoder": "princeton-nlp/sup-simcse-bert-base-uncased",
         "token-encoder": "roberta-large",
         "word-vectors": "glove-50d",
@@ -43,7 +49,8 @@ follow-ups        FULL
 dialogue-lm       FED
 nli               contradictions between answers: consistency
 encoder           mean-pooled states: PONE, BERT-RUBER
-ruber, bert-ruber, pone   the scorers of these metrics; trained ones of the papers do not exist
+ruber, bert-ruber, pone, mme-*   the scorers of these metrics; those of the papers are not public
+mme-specificity   the masked language model of specificity: BERT brings its own head
 sentence-encoder  MME-CRS
 token-encoder     BERTScore
 """

@@ -14,6 +14,7 @@ from dialeval.registry import READERS
 
 SPECIFIC = (
     "parquet",
+    "ratings",
     "grade",
     "holistic-consistency",
     "usr",
@@ -24,6 +25,7 @@ SPECIFIC = (
     "probe",
     "engage",
     "convai2",
+    "convai2017",
     "topical-chat",
     "dailydialog",
     "empathetic",

@@ -92,11 +92,11 @@ def train_ruber(
     return card
 
 
-def load_table(vectors: str) -> WordVectorTable:
+def load_table(vectors: str, recipe: str = "ruber") -> WordVectorTable:
     found = locate(vectors)
     if found.role != "word-vectors":
         raise UsageError(
-            f"model {vectors!r} is a {found.role}: `train ruber` takes word vectors."
+            f"model {vectors!r} is a {found.role}: `train {recipe}` takes word vectors."
             " See: dialeval models"
         )
     return load(ready(found))

@@ -1,0 +1,117 @@
+"""`dialeval train mme-topic`: a graph network learns which topics follow which."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.train.common import show_result, teller, this_command
+
+
+class Loss(StrEnum):
+    margin = "margin"
+    cross_entropy = "cross-entropy"
+
+
+class Negatives(StrEnum):
+    mixed = "mixed"
+    random = "random"
+    hard = "hard"
+
+
+def mme_topic(
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            help="A DailyDialog folder, a file that `dialeval data formats` lists, or a data set by"
+            " name. Repeat.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
+    ],
+    vectors: Annotated[str, typer.Option(help="The word vectors, which stay as they are.")] = (
+        "glove-50d"
+    ),
+    tagger: Annotated[
+        str,
+        typer.Option(
+            help="What tells nouns, verbs and adjectives: lexicon (WordNet, nothing to fetch), or a"
+            " spaCy pipeline such as spacy-en-sm."
+        ),
+    ] = "lexicon",
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            help="Another graph of concepts, made by scripts/build_conceptnet.py.",
+            show_default=False,
+        ),
+    ] = None,
+    loss: Annotated[
+        Loss, typer.Option(help="cross-entropy: right or wrong. margin: GRADE's.")
+    ] = Loss.margin,
+    negatives: Annotated[
+        Negatives,
+        typer.Option(help="Wrong responses: random, hard (like the right one), or half each."),
+    ] = Negatives.mixed,
+    layers: Annotated[int, typer.Option(min=1, help="Layers of the network.")] = 3,
+    heads: Annotated[int, typer.Option(min=1, help="Heads of each layer.")] = 4,
+    units: Annotated[int, typer.Option(min=1, help="Width of a layer, all heads together.")] = 64,
+    turns: Annotated[int, typer.Option(min=1, help="Turns of the context that are read.")] = 2,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 6,
+    patience: Annotated[
+        int, typer.Option(min=0, help="Stop after so many epochs without a gain; 0: never.")
+    ] = 3,
+    pairs: Annotated[
+        int | None,
+        typer.Option(min=20, help="Learn from at most this many pairs.", show_default=False),
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Pairs per step.")] = 64,
+    learning_rate: Annotated[float, typer.Option(min=0.0, help="Highest learning rate.")] = 2e-3,
+    dropout: Annotated[
+        float, typer.Option(min=0.0, max=0.9, help="Share of units left out while learning.")
+    ] = 0.1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same judge.")] = 0,
+    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Teach the topic graph of MME-CRS which topics follow which.
+
+    The result is named in a metric: -m mme-topic:model=DIR. Dialogues that a rated data set on this
+    machine shares are not learned from. A training that was interrupted goes on where it stopped if
+    the same command is given again.
+    """
+    from dialeval.terminal import training_bar
+    from dialeval.training.loop import Settings
+    from dialeval.training.topic_graph import TopicGraphOptions
+    from dialeval.training.train_topic import train_topic
+
+    with training_bar(quiet=quiet or as_json) as report:
+        card = train_topic(
+            data,
+            out,
+            vectors=vectors,
+            settings=Settings(
+                epochs=epochs, learning_rate=learning_rate, patience=patience, seed=seed
+            ),
+            options=TopicGraphOptions(loss.value, negatives.value, dropout, batch),
+            units=units,
+            heads=heads,
+            layers=layers,
+            turns=turns,
+            tagger=tagger,
+            graph=graph,
+            pairs=pairs,
+            licence=licence,
+            command=this_command(),
+            say=teller(quiet=quiet or as_json),
+            report=report,
+        )
+    use = f"dialeval score FILE -m mme-topic:model={out}"
+    show_result(card, out, use, as_json=as_json, quiet=quiet)

@@ -1,0 +1,37 @@
+"""`mme-topic`: do its topics follow from those before? (Zhang et al., 2022, section 3.3)
+
+    s = sigmoid( MLP( mean over the nodes of a graph attention network ) )
+
+The nodes are keywords of the last turns and of the response, joined by how near they are in
+ConceptNet: the topic graph of GRADE (Huang et al., 2020) without its branch that reads the text.
+The judge learned to put the response that was given before another one (`dialeval train
+mme-topic`). Of a dialogue as a whole it is the mean over its system's turns, without those that
+nothing precedes. A response without keywords is judged too, by what the context has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dialeval.metric import option
+from dialeval.metrics.judged_metric import JudgedMetric
+from dialeval.question import Judge
+from dialeval.sample import Sample
+
+
+@dataclass(frozen=True)
+class MmeTopic(JudgedMetric):
+    """Fit of the response's keywords to those of the context, by a graph over ConceptNet."""
+
+    name = "mme-topic"
+    needs = frozenset({"context"})
+    use = "mme-topic"
+
+    model: str = option("mme-topic-glove", "the trained judge")
+
+    def question(self, turn: Sample) -> Judge:
+        return Judge(self.model, tuple(said.text for said in turn.context), turn.response or "")
+
+    def models(self) -> Mapping[str, str]:
+        return {"model": self.model}

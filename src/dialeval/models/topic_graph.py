@@ -1,0 +1,231 @@
+"""The topic graph answers `Judge`: do the topics of a response follow from those of its context?
+
+It finds the keywords of the last turns and of the response (`topic_keywords`), asks a table of word
+vectors for them and for the words around them in ConceptNet, and puts the graph that they form
+before its network (`topic_graph_network`). Words alone are looked at, not sentences.
+
+A directory holds, beside the weights, `idf.json`, and `conceptnet.npz` if it was trained with
+another graph than the one that ships with dialeval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dialeval.errors import UsageError
+from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
+from dialeval.models.loading import batches_by_length, choose_device
+from dialeval.models.scorer_directory import DESCRIPTION, field, load_network, read_scorer
+from dialeval.models.topic_graph_network import TopicGraphNetwork
+from dialeval.models.topic_keywords import Frequencies, Tagger, keywords, make_tagger
+from dialeval.question import Answer, Judge, Question, WordVectors
+
+GRAPH = "conceptnet.npz"
+FURTHEST, UNREACHED = 4, 20
+"""Hops beyond which two words count as not joined, and what then stands for 1 + hops (GRADE)."""
+
+WORDS_PER_BATCH = 4096
+REMEMBERED = 16384
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class TopicGraphConfig:
+    """`vectors` names a table with `dimensions` columns. The last `turns` of a context are read,
+    and `keywords` of each side, the last of the context, the first of the response: with the two
+    ends 18 nodes at most, as in GRADE. `graph` is the
+    digest of the graph of concepts that it learned with."""
+
+    vectors: str
+    dimensions: int
+    graph: str
+    units: int = 64
+    heads: int = 4
+    layers: int = 3
+    turns: int = 2
+    keywords: int = 8
+    tagger: str = "lexicon"
+
+    @classmethod
+    def read(cls, directory: Path) -> TopicGraphConfig:
+        record = read_scorer(directory)
+        sizes = ("units", "heads", "layers", "turns", "keywords")
+        return cls(
+            record["vectors"],
+            **{name: field(directory, record, name, str) for name in ("graph", "tagger")},
+            **{name: field(directory, record, name, int) for name in ("dimensions", *sizes)},
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        return {"kind": "topic-graph", "metric": "mme-topic", **asdict(self)}
+
+    def network(self, dropout: float = 0.0) -> TopicGraphNetwork:
+        return TopicGraphNetwork(self.dimensions, self.units, self.heads, self.layers, dropout)
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The keywords on the two sides of a graph."""
+
+    context: tuple[str, ...]
+    response: tuple[str, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (*self.context, *self.response)
+
+
+class TopicFinder:
+    """From texts to topics; remembers the turns that it read last."""
+
+    def __init__(self, config: TopicGraphConfig, frequencies: Frequencies, tagger: Tagger) -> None:
+        self._config = config
+        self._frequencies = frequencies
+        self._tagger = tagger
+        self._keywords = lru_cache(maxsize=REMEMBERED)(self._read)
+
+    def topics(self, turns: Sequence[str], response: str) -> Topics:
+        read = [word for turn in turns[-self._config.turns :] for word in self._keywords(turn)]
+        most = self._config.keywords
+        return Topics(tuple(read[-most:]), self._keywords(response)[:most])
+
+    def _read(self, text: str) -> tuple[str, ...]:
+        return keywords(self._tagger([text])[0], self._frequencies)
+
+
+def words_around(concepts: ConceptNet, word: str) -> tuple[str, ...]:
+    """What is looked up for a keyword: itself, the words one hop away, the words two hops away."""
+    return (word, *concepts.nearest(word), *concepts.nearest_beyond(word))
+
+
+def word_features(concepts: ConceptNet, word: str, rows: npt.NDArray[np.floating]) -> Floats:
+    """Its vector and the two means, from the rows of `words_around`; NaN where there is none."""
+    near = 1 + len(concepts.nearest(word))
+    found = np.full((3, rows.shape[1]), np.nan, dtype=np.float32)
+    found[0] = rows[0]
+    for place, part in ((1, rows[1:near]), (2, rows[near:])):
+        known = part[~np.isnan(part[:, 0])]
+        if len(known):
+            found[place] = known.mean(axis=0, dtype=np.float64)
+    return found
+
+
+def edge_weight(hops: int | None) -> float:
+    """1 / (1 + hops): 1 for the same word."""
+    return 1.0 / (UNREACHED if hops is None else 1 + hops)
+
+
+def topic_edges(concepts: ConceptNet, topics: Topics) -> Floats:
+    """Weights between context and response, symmetric; none within a side."""
+    size, first = len(topics.words), len(topics.context)
+    edges = np.zeros((size, size), dtype=np.float32)
+    for row, one in enumerate(topics.context):
+        for column, other in enumerate(topics.response, start=first):
+            edges[row, column] = edge_weight(concepts.hops(one, other, FURTHEST))
+    return edges + edges.T
+
+
+def load_graph(directory: Path, digest: str) -> ConceptNet:
+    """The graph that a judge learned with: its own, or the one that ships with dialeval."""
+    own = directory / GRAPH
+    concepts = load_conceptnet(own if own.exists() else None)
+    if concepts.digest != digest:
+        raise UsageError(
+            f"{directory / DESCRIPTION}: graph: learned with another ConceptNet than the one here."
+            " Train it again."
+        )
+    return concepts
+
+
+def load(directory: Path, *, device: str = "auto") -> TopicGraph:
+    """The judge in a directory that `dialeval train mme-topic` made."""
+    config = TopicGraphConfig.read(directory)
+    network = config.network()
+    load_network(network, directory)
+    finder = TopicFinder(config, Frequencies.read(directory), make_tagger(config.tagger))
+    concepts = load_graph(directory, config.graph)
+    return TopicGraph(network.to(choose_device(device)), config, finder, concepts)
+
+
+class TopicGraph:
+    """A network, the way to its graphs, and the name of the table whose vectors it reads."""
+
+    def __init__(
+        self,
+        network: TopicGraphNetwork,
+        config: TopicGraphConfig,
+        finder: TopicFinder,
+        concepts: ConceptNet,
+    ) -> None:
+        self._network = network.eval()
+        self._config = config
+        self._finder = finder
+        self._concepts = concepts
+        self._around = lru_cache(maxsize=REMEMBERED)(self._ask_for)
+
+    def asks(self, questions: Sequence[Question]) -> list[list[Question]]:
+        """For each keyword, the vectors of the words around it."""
+        return [[self._around(word) for word in self._topics(one).words] for one in questions]
+
+    def _topics(self, question: Question) -> Topics:
+        if not isinstance(question, Judge):
+            raise UsageError(
+                f"model {question.model!r} is a judge of topics and cannot answer"
+                f" {type(question).__name__} questions"
+            )
+        return self._finder.topics(question.turns, question.response)
+
+    def _ask_for(self, word: str) -> WordVectors:
+        return WordVectors(self._config.vectors, words_around(self._concepts, word))
+
+    def answer(
+        self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
+    ) -> Iterator[tuple[int, Answer]]:
+        topics = [self._topics(question) for question in questions]
+        features: dict[str, Floats] = {}
+        for found, rows in zip(topics, answers, strict=True):
+            for word, own in zip(found.words, rows, strict=True):
+                if word not in features:
+                    features[word] = self._features(word, own)
+        lengths = [2 + len(found.words) for found in topics]
+        for batch in batches_by_length(lengths, WORDS_PER_BATCH):
+            scores = self._scores([topics[number] for number in batch], features)
+            for number, score in zip(batch, scores, strict=True):
+                yield number, score[None]
+
+    def _features(self, word: str, rows: Answer) -> Floats:
+        assert not isinstance(rows, str)
+        if rows.shape[1] != self._config.dimensions:
+            raise UsageError(
+                f"the judge reads vectors of {self._config.dimensions} numbers, but those of"
+                f" {self._config.vectors!r} have {rows.shape[1]}: they are not those that it was"
+                " trained with"
+            )
+        return word_features(self._concepts, word, rows)
+
+    def _scores(self, topics: Sequence[Topics], features: Mapping[str, Floats]) -> Any:
+        size = max(len(found.words) for found in topics)
+        words = np.zeros((len(topics), size, 3, self._config.dimensions), dtype=np.float32)
+        edges = np.zeros((len(topics), size, size), dtype=np.float32)
+        real = np.zeros((len(topics), size), dtype=np.bool_)
+        for row, found in enumerate(topics):
+            count = len(found.words)
+            real[row, :count] = True
+            edges[row, :count, :count] = topic_edges(self._concepts, found)
+            for place, word in enumerate(found.words):
+                words[row, place] = features[word]
+        device = self._network.ends.device
+        with torch.inference_mode():
+            logits = self._network(
+                *(torch.from_numpy(array).to(device) for array in (words, edges, real))
+            )
+        return logits.double().sigmoid().cpu().numpy()

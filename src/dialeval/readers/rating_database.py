@@ -1,0 +1,53 @@
+"""A database of `dialeval rate`: every sample of the job, with what its raters said so far.
+
+It may be read while people rate. Any other SQLite file is told apart by the table that only ours
+have. A job in PostgreSQL has no file: `dialeval export URL -o ratings.jsonl` makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from dialeval.errors import DialevalError
+from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
+from dialeval.readers.source import Source
+from dialeval.sample import Sample
+
+MAGIC = b"SQLite format 3\0"
+
+
+def recognises(source: Source) -> bool:
+    return source.head.startswith(MAGIC)
+
+
+def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    if find_spec("sqlalchemy") is None:
+        raise UnreadableError("reading it needs sqlalchemy: pip install 'dialeval[web]'")
+    from dialeval.rating.opening import open_store
+    from dialeval.rating.results import rated_samples
+
+    if source.reads_once or not is_database(source.path):
+        raise UnreadableError("a database is read in place: unpack it, and save it to a file")
+    try:
+        store = open_store(str(source.path), read_only=True)
+        if store is None:
+            return
+        for number, sample in enumerate(rated_samples(store), 1):
+            place.line = number
+            yield sample
+        store.close()
+    except DialevalError as error:
+        raise UnreadableError(str(error).removeprefix(f"{source.path}: ")) from error
+
+
+def is_database(path: str | Path) -> bool:
+    """Whether this is a file of SQLite; whose it is, reading will tell."""
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+READER = Reader("ratings", "the database of `dialeval rate`: samples and ratings", recognises, read)

@@ -1,0 +1,204 @@
+"""`train mme-topic` with made-up word vectors: learning, a kill, a card, the verb."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra 'models'")
+
+import torch
+from models.tiny_scorers import save_word_vectors
+from typer.testing import CliRunner
+
+from dialeval.engine.answers import Answerer
+from dialeval.errors import UsageError
+from dialeval.lexicon.conceptnet import load_conceptnet
+from dialeval.models.source import Models
+from dialeval.models.topic_graph import Topics, topic_edges
+from dialeval.models.word_vectors import load
+from dialeval.question import Judge
+from dialeval.training.loop import Settings
+from dialeval.training.topic_graph import (
+    MARGIN,
+    Scored,
+    TopicGraphOptions,
+    TopicTables,
+    margin_loss,
+    ranking,
+    sharing_a_keyword,
+)
+from dialeval.training.train_topic import train_topic
+
+PAIRS = (("dog", "kennel"), ("coffee", "cup"), ("car", "engine"), ("rain", "umbrella"))
+SETTINGS = Settings(epochs=3, learning_rate=0.01, checkpoint_seconds=1)
+
+
+@pytest.fixture(autouse=True)
+def _no_rated_sets(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "none"))
+
+
+def answer(thing, belonging):
+    return f"and at a {belonging} for the {thing}"
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Whoever hears of a thing answers with what belongs to it, and names it again."""
+    path = tmp_path / "chats.jsonl"
+    records = [
+        {
+            "id": str(number),
+            "context": [{"text": f"look at the {PAIRS[number % 4][0]} number {number}"}],
+            "response": answer(*PAIRS[number % 4]),
+        }
+        for number in range(120)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    words = [word for pair in PAIRS for word in pair]
+    return str(save_word_vectors(tmp_path / "vectors", words, 8))
+
+
+def learn(corpus, out, vectors, options=None, settings=SETTINGS, **more):
+    return train_topic(
+        [corpus],
+        out,
+        vectors=vectors,
+        settings=settings,
+        options=options or TopicGraphOptions("cross-entropy", batch=16),
+        units=16,
+        command="train mme-topic",
+        **more,
+    )
+
+
+@pytest.mark.parametrize("loss", ["margin", "cross-entropy"])
+def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, vectors, loss):
+    out = tmp_path / "mine"
+    long = replace(SETTINGS, epochs=30)
+    learn(corpus, out, vectors, TopicGraphOptions(loss, batch=16, dropout=0.0), long)
+    questions = [
+        Judge(str(out), (f"look at the {said} number 7",), answer(*answered))
+        for said, _ in PAIRS
+        for answered in PAIRS
+    ]
+    found = Answerer(Models("cpu"), None).answer(questions)
+    scores = np.array([found[question][0] for question in questions]).reshape(4, 4)
+    right = np.eye(4, dtype=bool)
+    assert scores[right].mean() > scores[~right].mean() + MARGIN
+    assert (np.diag(scores)[:, None] > scores)[~right].mean() >= 0.75
+
+
+def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, vectors):
+    def die(state, steps):
+        if state.step == 17:
+            raise KeyboardInterrupt
+
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    learn(corpus, whole, vectors)
+    with pytest.raises(KeyboardInterrupt):
+        learn(corpus, killed, vectors, report=die)
+    learn(corpus, killed, vectors)
+    for name in ("scorer.safetensors", "scorer.json", "idf.json"):
+        assert (whole / name).read_bytes() == (killed / name).read_bytes()
+    assert not (killed / "checkpoint.safetensors").exists()
+
+
+def test_frequencies_are_counted_in_what_was_learned_from(tmp_path, corpus, vectors):
+    """108 of 120 dialogues: each context reads differently, and there are four responses."""
+    learn(corpus, tmp_path / "mine", vectors)
+    record = json.loads((tmp_path / "mine" / "idf.json").read_text())
+    assert record["utterances"] == 108 + 4
+    assert record["lemmas"]["kennel"] == 1
+    assert record["lemmas"]["number"] == 108
+    card = json.loads((tmp_path / "mine" / "card.json").read_text())
+    assert card["data"]["pairs to learn from"] == 108
+    assert set(card["scores"]) == {
+        f"{split}_ranking_{what}" for split in ("validation", "test") for what in ("random", "hard")
+    }
+
+
+def test_graphs_of_a_training_are_those_of_a_judge(vectors):
+    """Edges from the table of all hops against one lookup for each two words."""
+    from pathlib import Path
+
+    concepts = load_conceptnet()
+    words = ["dog", "kennel", "coffee", "cup", "zzzz", "umbrella"]
+    tables = TopicTables(words, concepts, load(Path(vectors)))
+    topics = [
+        Topics(("dog", "zzzz", "coffee"), ("cup", "dog", "zzzz")),
+        Topics((), ("umbrella",)),
+        Topics((), ()),
+    ]
+    _, edges, real = tables.graphs(topics)
+    for row, found in enumerate(topics):
+        size = len(found.words)
+        np.testing.assert_allclose(edges[row, :size, :size], topic_edges(concepts, found))
+        assert real[row].sum() == size
+        assert not edges[row, size:].any()
+        assert not edges[row, :, size:].any()
+
+
+def test_the_margin_is_the_golden_one(golden):
+    worked = golden["grade"]["margin_ranking"]
+    right, wrong = torch.tensor([worked["s_pos"]]), torch.tensor([worked["s_neg"]])
+    assert float(margin_loss(right, wrong)) == pytest.approx(worked["loss"], abs=1e-6)
+    assert float(margin_loss(right, right - 0.2)) == 0.0
+    peer = torch.nn.MarginRankingLoss(margin=worked["margin"])
+    assert float(margin_loss(right, wrong)) == pytest.approx(
+        float(peer(right, wrong, torch.ones(1))), abs=1e-7
+    )
+
+
+def test_a_response_that_is_wrong_by_its_words_shares_one_and_is_another():
+    responses = [("dog", "cat"), ("dog",), ("cat", "car"), ("car",), (), ("dog", "cat")]
+    rows, wrong = np.arange(5), np.array([4, 4, 4, 4, 0, 0])
+    drawn = [
+        sharing_a_keyword(responses, rows, wrong, np.random.default_rng(seed)) for seed in range(50)
+    ]
+    found = [{int(other[row]) for other in drawn} for row in range(6)]
+    assert found[0] == {1, 2, 4}, "5 has the same keywords, and 4 stays where it was drawn"
+    assert found[1] == {0, 4, 5}
+    assert found[3] == {2, 4}
+    assert found[4] == {0}, "a response without keywords shares none"
+    assert found[5] == {0}, "it was not asked for"
+
+
+def test_a_tie_counts_half():
+    scored = Scored(torch.tensor([1.0, 0.0, 2.0, 2.0]), torch.tensor([0.0, 0.0, 3.0, 1.0]))
+    assert ranking(scored) == (1 + 0.5 + 0 + 1) / 4
+
+
+def test_bad_requests_are_refused_before_anything_is_read(tmp_path, corpus, vectors):
+    with pytest.raises(UsageError, match="16 units cannot be shared among 3 heads"):
+        learn(corpus, tmp_path / "mine", vectors, heads=3)
+    with pytest.raises(UsageError, match="no such file"):
+        learn(corpus, tmp_path / "mine", vectors, graph=tmp_path / "none.npz")
+    with pytest.raises(UsageError, match="not a graph of concepts"):
+        learn(corpus, tmp_path / "mine", vectors, graph=corpus)
+    with pytest.raises(UsageError, match="no model 'lexikon'"):
+        learn(corpus, tmp_path / "mine", vectors, tagger="lexikon")
+
+
+def test_the_verb_trains_with_another_graph(tmp_path, corpus, vectors):
+    from importlib.resources import files
+
+    from dialeval.cli.app import app
+
+    graph = tmp_path / "graph.npz"
+    graph.write_bytes(files("dialeval.lexicon").joinpath("conceptnet.npz").read_bytes())
+    command = ["train", "mme-topic", "--data", str(corpus), "-o", str(tmp_path / "mine")]
+    more = ["--vectors", vectors, "--units", "8", "--epochs", "1", "--negatives", "random"]
+    result = CliRunner().invoke(app, [*command, *more, "--graph", str(graph), "--json"])
+    assert result.exit_code == 0, result.output
+    assert "test_ranking_random" in json.loads(result.stdout)["scores"]
+    assert (tmp_path / "mine" / "conceptnet.npz").exists()
