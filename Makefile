@@ -26,7 +26,8 @@ help: ## list the targets
 demo: .venv/.installed ## install, fetch the models, score the example, probe a small bot, show it
 	@$(BIN)/dialeval models get --preset default --quiet
 	@$(BIN)/dialeval score examples/three-bots.jsonl -m length -m distinct -m bleu -m bertscore \
-	  -m coherence -m fluency -m pmi -m follow-up-contrast -o runs/demo --overwrite
+	  -m coherence -m fluency -m pmi -m follow-up-contrast -m mme-crs -o runs/demo --overwrite
+	@$(BIN)/dialeval report runs/demo -o runs/demo.html --force --quiet
 	@echo
 	@$(BIN)/dialeval probe smollm2-135m --queries examples/queries.txt --limit 3 \
 	  --set max_new_tokens=40 -o runs/demo-probe --quiet
@@ -34,7 +35,8 @@ demo: .venv/.installed ## install, fetch the models, score the example, probe a 
 	  --overwrite --quiet > /dev/null
 	@$(BIN)/dialeval show runs/demo-probe-scores --top 1
 	@echo
-	@echo "The scores are in runs/demo. Next: source .venv/bin/activate && dialeval --help"
+	@echo "The scores are in runs/demo; open runs/demo.html to look at them."
+	@echo "Next: source .venv/bin/activate && dialeval --help"
 
 test: check unit ## everything that must pass: style, types, tests
 

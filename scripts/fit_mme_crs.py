@@ -1,6 +1,7 @@
-"""Fits the weights that come with dialeval: src/dialeval/compose/weights/mme-crs.json and its card.
+"""Fits the weights that come with dialeval (src/dialeval/compose/weights) and writes their cards.
 
-    DIALEVAL_DATA=DIR python scripts/fit_mme_crs.py
+    DIALEVAL_DATA=DIR python scripts/fit_mme_crs.py           # mme-crs: the seven of the paper
+    DIALEVAL_DATA=DIR python scripts/fit_mme_crs.py --wide    # wide: other metrics of turns, too
 
 Scores every rated data set that is here with the seven sub-metrics of MME-CRS and some others to
 compare with (answers and runs are cached), fits the weights on all of them, and tries them on each
@@ -26,7 +27,10 @@ from dialeval.studies.composition_runs import SUB_METRICS, score_sets
 from dialeval.studies.study import Setting
 from dialeval.terminal import counting_bar, print_table, say
 
-COMPARED = ("pone", "bert-ruber", "usl-h", "deep-am-fm", "length")
+OTHERS = ("bert-ruber", "deep-am-fm", "coherence", "pmi")
+"""What `wide` composes besides: by other models or from other questions."""
+
+COMPARED = ("pone", "usl-h", "length")
 
 
 def main() -> int:
@@ -35,6 +39,7 @@ def main() -> int:
     parser.add_argument("--map", default="common", help="literal, common, or a JSON file")
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--wide", action="store_true", help="compose other metrics, too")
     parser.add_argument("--prior", type=float, default=4.0, help="see dialeval compose fit")
     parser.add_argument("--paper", action="store_true", help="as in the paper")
     parser.add_argument("--set", action="append", help="only this rated set; repeat")
@@ -47,15 +52,15 @@ def main() -> int:
     if missing := unusable(make_metrics(SUB_METRICS)):
         raise UsageError("\n".join(["all seven sub-metrics are needed:", *missing.values()]))
     sets = tuple(given.set or rated_sets_here())
+    name, terms = ("wide", (*SUB_METRICS, *OTHERS)) if given.wide else ("mme-crs", SUB_METRICS)
+    everything = (*SUB_METRICS, *OTHERS, *COMPARED)
     with counting_bar("scoring") as progress:
-        scored = score_sets(
-            Setting(metrics=(*SUB_METRICS, *COMPARED), sets=sets, progress=progress)
-        )
+        scored = score_sets(Setting(metrics=everything, sets=sets, progress=progress), terms)
     for note in scored.notes:
         say(note, style="dim")
     composition = fit(scored.gathered, options)
     trials = leave_one_out(scored.gathered, options)
-    save_composition(composition, given.out / "mme-crs.json")
+    save_composition(composition, given.out / f"{name}.json")
     command = (
         "python scripts/fit_mme_crs.py"
         + "".join(
@@ -63,10 +68,10 @@ def main() -> int:
             for name in ("power", "map", "sample", "seed", "prior")
             if getattr(given, name) != parser.get_default(name)
         )
-        + (" --paper" if given.paper else "")
+        + "".join(f" --{flag}" for flag in ("wide", "paper") if getattr(given, flag))
     )
-    card = card_text("mme-crs", command, composition, trials)
-    (given.out / "mme-crs.md").write_text(card, encoding="utf-8")
+    card = card_text(name, command, composition, trials)
+    (given.out / f"{name}.md").write_text(card, encoding="utf-8")
     for lines, texts in (
         (weight_lines(composition, list(composition.weights)), 1),
         (trial_lines(trials), 3),
@@ -77,7 +82,7 @@ def main() -> int:
     for warning in fit_warnings(composition):
         say(warning, style="yellow")
     say(verdict(trials))
-    say(f"wrote {given.out / 'mme-crs.json'} and mme-crs.md")
+    say(f"wrote {given.out / name}.json and {name}.md")
     return 0
 
 

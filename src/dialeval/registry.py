@@ -113,7 +113,7 @@ METRICS: Registry[type[Metric]] = Registry(
     },
 )
 
-DEFAULT_METRICS = ("length", "distinct", "coherence", "fluency", "pmi", "follow-up-contrast")
+DEFAULT_METRICS = ("length", "distinct", "coherence", "fluency", "pmi", "mme-crs")
 """What is scored where nobody says what to score: nothing that needs references."""
 
 READERS: Registry[Reader] = Registry(

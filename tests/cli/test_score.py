@@ -107,7 +107,7 @@ def test_two_metrics_may_share_a_name_with_other_options(dialeval):
 def test_without_a_metric_a_default_set_is_scored(dialeval, embedded_models):
     done = dialeval("score", EXAMPLE, "--limit", "3", "--json")
     labels = [metric["label"] for metric in json.loads(done.out)["manifest"]["metrics"]]
-    assert labels == ["length", "distinct", "coherence", "fluency", "pmi", "follow-up-contrast"]
+    assert labels == ["length", "distinct", "coherence", "fluency", "pmi", "mme-crs"]
 
 
 def test_a_model_that_is_not_here_says_how_to_get_it(dialeval):

@@ -41,9 +41,9 @@ class ScoredSets:
     notes: tuple[str, ...]
 
 
-def score_sets(setting: Setting) -> ScoredSets:
-    """The user's sets or the files of DSTC10, with the metrics of the setting. The sub-metrics of
-    MME are composed where there are any, else everything is."""
+def score_sets(setting: Setting, terms: Sequence[str] = SUB_METRICS) -> ScoredSets:
+    """The user's sets or the files of DSTC10, with the metrics of the setting. Those of `terms` are
+    composed where there are any, else everything is."""
     source = LoadedOnce(setting.source)
     metrics = make_metrics(setting.metrics)
     left_out = {} if setting.source else unusable(metrics)
@@ -59,8 +59,7 @@ def score_sets(setting: Setting) -> ScoredSets:
         runs[rated.name] = setting.after(before, total).score(rated.samples, usable, place)
         before += len(rated.samples)
     labels = [metric.label for metric in usable]
-    terms = [label for label in labels if label in SUB_METRICS] or labels
-    gathered = gather(runs, terms)
+    gathered = gather(runs, [label for label in labels if label in terms] or labels)
     models = sorted({model for metric in usable for model in metric.models().values()})
     signatures = next(iter(runs.values())).signatures
     return ScoredSets(
