@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from browser import chromium, open_page  # noqa: F401
 
 from dialeval.places import models_directory
 

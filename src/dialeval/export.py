@@ -2,6 +2,7 @@
 
 csv, jsonl, parquet   one row per sample: who said what to whom, mean ratings, all scores
 latex, markdown       the summary table, for papers and pages
+dstc10                dialogue_id and score: to hand in to an evaluation of metrics
 
 A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, and dialogue text is
 written by strangers. So such text gets a leading apostrophe in CSV, which spreadsheets hide, unless
@@ -18,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.storage import atomic_path
+from dialeval.terminal import clean
 
 if TYPE_CHECKING:
     from dialeval.run import Run
@@ -134,10 +136,13 @@ def _write_markdown(run: Run, file: IO[str], raw: bool) -> None:
     for row in rows:
         file.write("| " + " | ".join(escape(cell) for cell in row) + " |\n")
     for signature in run.table().signatures:
-        file.write(f"\n`{signature}`\n")
+        # A name with a backtick would end the code.
+        shown = escape(signature) if "`" in signature else f"`{' '.join(clean(signature).split())}`"
+        file.write(f"\n{shown}\n")
 
 
 def _escape_markdown(text: str) -> str:
+    text = clean(text)
     for char in "\\`*_[]<>|":
         text = text.replace(char, "\\" + char)
     return " ".join(text.split())
@@ -152,18 +157,39 @@ def _write_latex(run: Run, file: IO[str], raw: bool) -> None:
         file.write(" & ".join(escape(cell) for cell in row) + " \\\\\n")
     file.write("\\hline\n\\end{tabular}\n")
     for signature in run.table().signatures:
-        file.write(f"% {' '.join(signature.split())}\n")
+        file.write(f"% {' '.join(clean(signature).split())}\n")
+
+
+def _write_dstc10(run: Run, file: IO[str], raw: bool) -> None:
+    """One score for each sample, in the order of the file. The form that DSTC10 track 5 asked for
+    stood in a document for its participants and is not public: this is what its organisers need to
+    join scores, the id of their files and a number. A sample without a score has an empty cell."""
+    labels = [label for label in run.metrics if label.partition(":")[0] == "mme-crs"]
+    labels = labels if len(labels) == 1 else run.metrics
+    if len(labels) != 1:
+        raise UsageError(
+            f"one score is handed in, but the run {run.directory} has {len(labels)} metrics:"
+            f" {', '.join(labels)}. Score with a single one."
+        )
+    protect = (lambda text: text) if raw else neutralise
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["dialogue_id", "score"])
+    for batch in run.batches(["id", labels[0]]):
+        for ident, score in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            writer.writerow([protect(ident), "" if score is None else repr(score)])
 
 
 _LATEX: Mapping[str, str] = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "↑": r"$\uparrow$", "↓": r"$\downarrow$",
+    # After the end of a row these two would belong to it: \\[2pt] and \\*.
+    "[": "{[}", "*": "{*}",
 }  # fmt: skip
 
 
 def escape_latex(text: str) -> str:
-    return " ".join("".join(_LATEX.get(char, char) for char in text).split())
+    return " ".join("".join(_LATEX.get(char, char) for char in clean(text)).split())
 
 
 _WRITERS: Mapping[str, Callable[[Run, IO[str], bool], None]] = {
@@ -171,4 +197,5 @@ _WRITERS: Mapping[str, Callable[[Run, IO[str], bool], None]] = {
     "jsonl": _write_jsonl,
     "markdown": _write_markdown,
     "latex": _write_latex,
+    "dstc10": _write_dstc10,
 }

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dialeval.terminal import clean
+
 FEW_TO_CALIBRATE = 20
 """Of fewer values the 5th percentile is the smallest."""
 
@@ -60,7 +62,7 @@ class ScoreTable:
         return [list(column) for column in zip(*rows, strict=True)]
 
     def __str__(self) -> str:
-        header, *rows = self.text()
+        header, *rows = [[clean(cell) for cell in row] for row in self.text()]
         widths = column_widths([header, *rows])
         lines = [
             (" " * GAP).join(
@@ -69,7 +71,7 @@ class ScoreTable:
             )
             for row in [header, ["-" * width for width in widths], *rows]
         ]
-        return "\n".join([*lines, "", *self.notes, *self.signatures])
+        return "\n".join([*lines, "", *map(clean, (*self.notes, *self.signatures))])
 
     def to_records(self) -> list[dict[str, Any]]:
         """One JSON-ready dictionary per system."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from dialeval.agreement.ranks import Floats
+
 if TYPE_CHECKING:
     from dialeval.agreement.joining import Joined, Side
     from dialeval.metric import Direction
@@ -40,11 +42,7 @@ def largest_changes(level: Joined, metric: str, direction: Direction, count: int
         return []
     table = level.scores(metric)
     difference = table[:, 1] - table[:, 0]
-    sign = -1.0 if direction == "lower" else 1.0
-    there = np.flatnonzero(~np.isnan(difference) & (difference != 0))
-    order = there[np.argsort(sign * difference[there], kind="stable")]
-    losses = [int(row) for row in order[:count] if sign * difference[row] < 0]
-    gains = [int(row) for row in order[::-1][:count] if sign * difference[row] > 0]
+    losses, gains = changed_most(difference, direction, count)
     texts = [_samples(side, level, i, [*losses, *gains]) for i, side in enumerate(level.sides)]
     found = []
     for row in [*losses, *gains]:
@@ -68,6 +66,18 @@ def largest_changes(level: Joined, metric: str, direction: Direction, count: int
             )
         )
     return found
+
+
+def changed_most(
+    difference: Floats, direction: Direction, count: int
+) -> tuple[list[int], list[int]]:
+    """The rows that lost most and those that gained most, the largest change first."""
+    sign = -1.0 if direction == "lower" else 1.0
+    there = np.flatnonzero(~np.isnan(difference) & (difference != 0))
+    order = there[np.argsort(sign * difference[there], kind="stable")]
+    losses = [int(row) for row in order[:count] if sign * difference[row] < 0]
+    gains = [int(row) for row in order[::-1][:count] if sign * difference[row] > 0]
+    return losses, gains
 
 
 def _samples(side: Side, level: Joined, number: int, rows: Sequence[int]) -> dict[int, Sample]:

@@ -65,6 +65,16 @@ class Comparison:
     alpha: float
     rounds: int
 
+    @property
+    def tested(self) -> int:
+        """How many differences were tested."""
+        return sum(row.p_holm is not None for row in self.rows)
+
+    @property
+    def significant(self) -> int:
+        """How many of them are real after the correction."""
+        return sum(row.p_holm is not None and row.p_holm <= self.alpha for row in self.rows)
+
     def to_record(self) -> dict[str, Any]:
         from dialeval.agreement.verdict import verdict
 
@@ -92,8 +102,23 @@ def compare(
     sides = sides_of(opened, systems)
     if worst and len(sides) != 2:
         raise UsageError(f"--worst needs two sides, not {len(sides)}: choose two with --system")
-    labels = _common_metrics(sides, metrics)
+    labels = common_metrics(sides, metrics)
     rows = join(sides, join_by)
+    return compare_joined(rows, labels, rounds, seed, alpha, worst, workers, progress)
+
+
+def compare_joined(
+    rows: Join,
+    labels: Sequence[str],
+    rounds: int,
+    seed: int,
+    alpha: float = 0.05,
+    worst: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Comparison:
+    """The same of samples that were joined already; every side has the metrics named."""
+    sides = rows.levels[0].sides
     bad = incomparable(sides, labels)
     found = _compare(rows, labels, bad, alpha, rounds, seed, workers, progress)
     if not found:
@@ -211,7 +236,7 @@ def _direction(sides: Sequence[Side], label: str) -> Direction:
     return direction
 
 
-def _common_metrics(sides: Sequence[Side], wanted: Sequence[str]) -> list[str]:
+def common_metrics(sides: Sequence[Side], wanted: Sequence[str]) -> list[str]:
     common = [label for label in sides[0].scores if all(label in side.scores for side in sides)]
     for label in wanted:
         if label not in common:

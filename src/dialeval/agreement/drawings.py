@@ -42,7 +42,7 @@ def draw_agreement(
     by = rows[0].by
     check_rated(levels)
     cases = [case for level in levels for case in cases_of(level, metrics, by)]
-    panels = [_scatter(case, row, by) for case, row in zip(cases, rows, strict=True)]
+    panels = [draw_case(case, row, by) for case, row in zip(cases, rows, strict=True)]
     return panels[0] if len(panels) == 1 else small_multiples(panels)
 
 
@@ -138,7 +138,8 @@ def _bars(rows: Sequence[AgreementRow]) -> Drawing:
     return panels[0] if len(panels) == 1 else small_multiples(panels, columns=2)
 
 
-def _scatter(case: Case, row: AgreementRow, by: By) -> Drawing:
+def draw_case(case: Case, row: AgreementRow, by: By) -> Drawing:
+    """One metric against one quality."""
     human, names = case.ratings[:, 0], list(case.groups)
     what = "mean rating"
     if row.target != "mean":

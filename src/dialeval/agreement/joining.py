@@ -111,8 +111,8 @@ def sides_of(runs: Sequence[Run], systems: Sequence[str] = ()) -> tuple[Side, ..
                 f"no system {system!r}.{did_you_mean(system, known)} There are: {', '.join(known)}"
             )
     if len(runs) > 1:
-        wanted = set(systems) if systems else None
-        return tuple(_side(name, run, wanted) for name, run in zip(_names(runs), runs, strict=True))
+        whole = [side_of(name, run) for name, run in zip(run_names(runs), runs, strict=True)]
+        return tuple(part_of(side, side.name, systems) for side in whole) if systems else (*whole,)
     (run,) = runs
     chosen = list(systems) or run.systems
     if len(chosen) < 2:
@@ -120,7 +120,8 @@ def sides_of(runs: Sequence[Run], systems: Sequence[str] = ()) -> tuple[Side, ..
             f"{run.directory} holds one system, and there is nothing to compare it with. Name a"
             " second run."
         )
-    return tuple(_side(system, run, {system}) for system in chosen)
+    whole_run = side_of(str(run.directory), run)
+    return tuple(part_of(whole_run, system, [system]) for system in chosen)
 
 
 def join(sides: Sequence[Side], by: JoinBy | None = None) -> Join:
@@ -177,7 +178,7 @@ def _level(level: Level, sides: Sequence[Side], members: Sequence[list[list[int]
     return Joined(level, tuple(sides), len(members), tuple(rows), tuple(places))
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def run_names(runs: Sequence[Run]) -> list[str]:
     """The last part of each directory where that tells them apart, else all of it."""
     resolved = [run.directory.resolve() for run in runs]
     for path in resolved:
@@ -187,28 +188,39 @@ def _names(runs: Sequence[Run]) -> list[str]:
     return short if len(set(short)) == len(short) else [str(run.directory) for run in runs]
 
 
-def _side(name: str, run: Run, systems: set[str] | None) -> Side:
+def side_of(name: str, run: Run) -> Side:
+    """All samples of a run."""
     ids: list[str] = []
     items: list[str] = []
     contexts: list[bytes] = []
     spoken_by: list[str] = []
     levels: list[Level] = []
-    kept: list[int] = []
-    place = 0
     for batch in run.batches(["id", "item", "system", "response", "context"]):
         columns = [batch.column(c).to_pylist() for c in ("id", "item", "system", "context")]
         missing = batch.column("response").is_null().to_pylist()
         for ident, item, system, context, no_response in zip(*columns, missing, strict=True):
-            if systems is None or system in systems:
-                kept.append(place)
-                ids.append(ident)
-                items.append(sys.intern(item))
-                spoken_by.append(sys.intern(system))
-                contexts.append(_digest([turn["text"] for turn in context]))
-                levels.append("dialogue" if no_response else "turn")
-            place += 1
-    scores = {label: np.array(run.scores(label), dtype=np.float64)[kept] for label in run.metrics}
+            ids.append(ident)
+            items.append(sys.intern(item))
+            spoken_by.append(sys.intern(system))
+            contexts.append(_digest([turn["text"] for turn in context]))
+            levels.append("dialogue" if no_response else "turn")
+    scores = {label: np.array(run.scores(label), dtype=np.float64) for label in run.metrics}
     return Side(name, run, ids, items, contexts, spoken_by, levels, scores)
+
+
+def part_of(side: Side, name: str, systems: Sequence[str]) -> Side:
+    """The samples of some systems."""
+    kept = [place for place, system in enumerate(side.systems) if system in systems]
+    return Side(
+        name,
+        side.run,
+        [side.ids[place] for place in kept],
+        [side.items[place] for place in kept],
+        [side.contexts[place] for place in kept],
+        [side.systems[place] for place in kept],
+        [side.levels[place] for place in kept],
+        {label: column[kept] for label, column in side.scores.items()},
+    )
 
 
 def _digest(texts: Sequence[str]) -> bytes:

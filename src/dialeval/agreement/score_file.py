@@ -1,5 +1,7 @@
 """Scores that another tool computed: a table with a column `id` and one column for each metric.
 
+A run will do as well: ratings that were collected after scoring are held against it by id.
+
 Commas, semicolons or tabs, whichever makes a header with a column `id`. Like any other file it may
 be compressed, and all that is wrong with it is told at once.
 """
@@ -15,6 +17,7 @@ from dialeval.readers.plain_csv import column_names, first_row, rows
 from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
 from dialeval.readers.source import Source
+from dialeval.run import Run, open_run
 
 Scores = Mapping[str, Mapping[str, float | None]]
 """Metric -> id of the sample -> score."""
@@ -25,6 +28,8 @@ def read_scores(path: Path) -> Scores:
     problems = Problems()
     place = Place(problems, str(path))
     scores: dict[str, dict[str, float | None]] = {}
+    if (path / "manifest.json").is_file():
+        return scores_of_run(open_run(path))
     try:
         source = Source(path)
         if source.is_directory:
@@ -43,6 +48,24 @@ def read_scores(path: Path) -> Scores:
     if all(value is None for of_metric in scores.values() for value in of_metric.values()):
         raise UsageError(f"{path}: there is no score in it, only empty cells and NaN")
     return scores
+
+
+def scores_of_run(run: Run) -> Scores:
+    """What the metrics of a run say of each sample."""
+    scores: dict[str, dict[str, float | None]] = {label: {} for label in run.metrics}
+    for batch in run.batches(["id", *run.metrics]):
+        ids = batch.column("id").to_pylist()
+        for label, of_metric in scores.items():
+            of_metric.update(zip(ids, batch.column(label).to_pylist(), strict=True))
+    return scores
+
+
+def lower_is_better(path: Path) -> list[str]:
+    """The metrics of a run that are better the lower they are; a table does not say."""
+    if not (path / "manifest.json").is_file():
+        return []
+    metrics = open_run(path).manifest["metrics"]
+    return [metric["label"] for metric in metrics if metric["direction"] == "lower"]
 
 
 def _read(source: Source, place: Place) -> dict[str, dict[str, float | None]]:

@@ -29,11 +29,9 @@ def show_comparison(comparison: Comparison, every_pair: bool) -> None:
         _show_standings(comparison)
         if not every_pair:
             say()
-            tested = [row for row in comparison.rows if row.p_holm is not None]
-            real = sum((row.p_holm or 0.0) <= comparison.alpha for row in tested)
             say(
-                f"{real:,} of {len(tested):,} differences between two of them are real after Holm:"
-                " --pairs shows which",
+                f"{comparison.significant:,} of {comparison.tested:,} differences between two of"
+                " them are real after Holm: --pairs shows which",
                 style="bold",
             )
             return

@@ -22,7 +22,9 @@ FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _NOT_IN_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
 
-def to_svg(drawing: Drawing) -> str:
+def to_svg(drawing: Drawing, *, styled: bool = True) -> str:
+    """`styled=False` leaves the style sheet to the page (`picture_rules`), for pages whose policy
+    forbids styles within."""
     width, height = _number(drawing.width), _number(drawing.height)
     paper = Rect(0, 0, drawing.width, drawing.height, "paper")
     shapes = (paper, *drawing.shapes)
@@ -33,14 +35,23 @@ def to_svg(drawing: Drawing) -> str:
     title, description = _escape(drawing.title or "picture"), _escape(drawing.description)
     # Several pictures may stand in one page, where an id must be unique.
     name = hashlib.sha256(f"{title}\0{description}\0{body}".encode()).hexdigest()[:12]
+    sheet = _style_sheet(shape.role for shape in shapes)
+    limits, style = (' style="max-width:100%;height:auto"', f"<style>{sheet}</style>\n")
+    if not styled:
+        limits = style = ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="dialeval-picture" role="img"'
         f' aria-labelledby="t{name}" aria-describedby="d{name}"'
         f' width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        f' style="max-width:100%;height:auto" font-family="{FONTS}">\n'
+        f'{limits} font-family="{FONTS}">\n'
         f'<title id="t{name}">{title}</title>\n<desc id="d{name}">{description}</desc>\n'
-        f"<style>{_style_sheet(shape.role for shape in shapes)}</style>\n{body}\n</svg>\n"
+        f"{style}{body}\n</svg>\n"
     )
+
+
+def picture_rules() -> str:
+    """The style sheet of all pictures of a page."""
+    return _style_sheet(LIGHT) + ".dialeval-picture{max-width:100%;height:auto}"
 
 
 def _style_sheet(used: Iterable[str]) -> str:

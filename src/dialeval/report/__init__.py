@@ -1,0 +1,1 @@
+"""A run, or several, as one page to look at: `dialeval report`."""

@@ -1,0 +1,226 @@
+"""The report: numbers gathered, dialogues chosen and rendered, one page written.
+
+The page stands alone. Its policy (a `meta` element) lets it use the style sheet and the script
+whose hashes it names, and nothing else: no request leaves, whatever the dialogues hold. It works
+without the script too; sorting, searching and the keyboard need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialeval.agreement.comparison import Comparison, compare_joined
+from dialeval.agreement.drawings import draw_comparison
+from dialeval.agreement.verdict import verdict
+from dialeval.errors import UsageError
+from dialeval.report.cards import Card, Line, cards, extreme_lines
+from dialeval.report.histogram import histogram
+from dialeval.report.look import environment
+from dialeval.report.material import Material, gather, open_runs
+from dialeval.report.page import inline_svg, render_page
+from dialeval.report.people import people
+from dialeval.report.repeating import measured, origins, report_command
+from dialeval.report.selection import SHOWN_EXTREMES, Extremes, extremes, select
+from dialeval.report.summary import pooled_scores, summaries
+from dialeval.storage import write_text
+
+if TYPE_CHECKING:
+    from dialeval.agreement.resampling import Progress
+
+SAMPLE = 1000
+MOST_PAIR_PICTURES = 3
+
+Stage = Callable[[str], "Progress | None"]
+"""Tells the name of the work that begins, and returns what to tell about how far it is."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, for people and programs."""
+
+    path: str
+    bytes: int
+    runs: tuple[str, ...]
+    metrics: tuple[str, ...]
+    dialogues: int
+    shown: int
+    brief: int
+    """Shown without what stands behind their scores, because the page would be too large."""
+    sampled: bool
+    seed: int
+
+
+@dataclass(frozen=True)
+class ExtremesView:
+    """A heading with the best and the worst of one metric, as lines that link to the dialogues."""
+
+    title: str
+    label: str
+    direction: str
+    best: tuple[Line, ...]
+    worst: tuple[Line, ...]
+
+    @property
+    def largest(self) -> float:
+        values = (v for one in (*self.best, *self.worst) for v in one.values if v is not None)
+        return max(map(abs, values), default=0.0)
+
+
+def write_report(
+    runs: Sequence[str | Path],
+    out: str | Path,
+    *,
+    metrics: Sequence[str] = (),
+    title: str = "",
+    sample: int = SAMPLE,
+    seed: int = 0,
+    rounds: int = 1999,
+    force: bool = False,
+    workers: int = 1,
+    stage: Stage = lambda what: None,
+) -> Written:
+    """One self-contained HTML file from one run, or from several side by side."""
+    destination = Path(out)
+    environment()
+    opened = open_runs(runs)
+    _check_destination(destination, [run.directory for run in opened], force)
+    stage("reading")
+    material = gather(opened, metrics)
+    command = report_command(
+        [str(run) for run in runs], str(out), metrics, title, sample, seed, rounds
+    )
+    comparison = None
+    if material.joined:
+        comparison = compare_joined(
+            material.joined,
+            material.labels,
+            rounds,
+            seed,
+            workers=workers,
+            progress=stage("comparing"),
+        )
+    progress = stage("asking people")
+    rated = [
+        found
+        for name, run in zip(material.names, material.runs, strict=True)
+        if (found := people(name, run, material.labels, min(rounds, 999), seed, progress))
+    ]
+    stage("drawing")
+    selection = select(material, sample, seed)
+    values: dict[str, Any] = {
+        "title": title or _title(material),
+        "material": material,
+        "summaries": summaries(material, comparison),
+        "pooled": pooled_scores(material),
+        "comparison": comparison,
+        "verdict": verdict(comparison) if comparison else [],
+        "pair_pictures": _pair_pictures(comparison),
+        "histograms": _histograms(material),
+        "people": [(one, [inline_svg(plot) for plot in one.plots]) for one in rated],
+        "notes": [
+            (name, run.table().notes)
+            for name, run in zip(material.names, material.runs, strict=True)
+        ],
+        "has_words": any(
+            part["name"] == "log_probs" for metric in material.metrics for part in metric["parts"]
+        ),
+        "selection": selection,
+        "measured": measured(material),
+        "origins": origins(material),
+        "command": command,
+        "sample": sample,
+        "seed": seed,
+        "rounds": rounds,
+    }
+    stage("writing the dialogues")
+    every = cards(material, selection)
+    values["extremes"] = _extremes_views(material, every, extremes(material, SHOWN_EXTREMES))
+    page, shown, brief = render_page(values, every, selection, material.several)
+    write_text(destination, page)
+    return Written(
+        str(destination),
+        len(page.encode("utf-8")),
+        material.names,
+        tuple(material.labels),
+        selection.of,
+        shown,
+        brief,
+        shown < selection.of,
+        seed,
+    )
+
+
+def _pair_pictures(comparison: Comparison | None) -> list[Any]:
+    if not comparison:
+        return []
+    pairs = list(dict.fromkeys((row.first, row.second) for row in comparison.rows))
+    if len(pairs) > MOST_PAIR_PICTURES:
+        return []
+    return [
+        inline_svg(
+            draw_comparison(
+                replace(
+                    comparison,
+                    rows=tuple(r for r in comparison.rows if (r.first, r.second) == pair),
+                )
+            )
+        )
+        for pair in pairs
+    ]
+
+
+def _histograms(material: Material) -> list[Any]:
+    found = []
+    for entries in material.levels:
+        for label in material.labels:
+            sides = {
+                side.name: side.scores[label][np.array(side.levels) == entries.level]
+                for side in material.sides
+            }
+            if any((~np.isnan(column)).any() for column in sides.values()):
+                several = len(material.levels) > 1
+                found.append(
+                    inline_svg(
+                        histogram(f"{label} ({entries.level}s)" if several else label, sides)
+                    )
+                )
+    return found
+
+
+def _extremes_views(
+    material: Material, every: Sequence[Card], ends: Sequence[Extremes]
+) -> list[ExtremesView]:
+    found = []
+    for one in ends:
+        level = material.levels[one.level].level
+        title = one.label + (f" ({level}s)" if len(material.levels) > 1 else "")
+        if len(material.runs) > 2:
+            title += f": {material.names[one.run]} against {material.names[0]}"
+        best, worst = (
+            tuple(extreme_lines(material, every, one, end)) for end in (one.best, one.worst)
+        )
+        if best or worst:
+            found.append(ExtremesView(title, one.label, one.direction, best, worst))
+    return found
+
+
+def _title(material: Material) -> str:
+    if material.several:
+        return (
+            " and ".join(material.names) if len(material.names) == 2 else ", ".join(material.names)
+        )
+    return material.names[0]
+
+
+def _check_destination(destination: Path, directories: Sequence[Path], force: bool) -> None:
+    if destination.is_dir():
+        raise UsageError(f"{destination} is a folder; name a file: -o {destination}/report.html")
+    if any(destination.resolve().parent == one.resolve() for one in directories):
+        raise UsageError(f"{destination} lies in the run itself; choose another place for it")
+    if destination.exists() and not force:
+        raise UsageError(f"{destination} exists already: --force replaces it")

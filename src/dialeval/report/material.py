@@ -1,0 +1,182 @@
+"""What a report is made of: the numbers of one run, or of several whose samples were joined.
+
+An entry is what the reader sees as one dialogue: a sample of the run, or, of several runs, the
+samples that belong together (same id, item or context). Texts stay on the disk until it is known
+which entries are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialeval.agreement.joining import Join, Side, join, part_of, run_names, side_of
+from dialeval.agreement.ranks import Floats, Integers
+from dialeval.errors import UsageError, did_you_mean
+from dialeval.run import Run, open_run
+from dialeval.storage import sample_schema
+
+if TYPE_CHECKING:
+    from dialeval.sample import Level
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The dialogues of one level. `rows` and each of `scores` are entries x runs; a row of -1 is
+    a sample that a run does not have."""
+
+    level: Level
+    rows: Integers
+    systems: Sequence[str]
+    scores: Mapping[str, Floats]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Material:
+    """`metrics` are records of the manifest, those that every run has. `sides` are what is
+    compared: the runs, or the systems of the only one."""
+
+    runs: tuple[Run, ...]
+    names: tuple[str, ...]
+    metrics: tuple[Mapping[str, Any], ...]
+    whole: tuple[Side, ...]
+    """The runs themselves."""
+    levels: tuple[Entries, ...]
+    sides: tuple[Side, ...]
+    joined: Join | None
+    why_not_joined: str
+
+    @property
+    def labels(self) -> list[str]:
+        return [metric["label"] for metric in self.metrics]
+
+    @property
+    def several(self) -> bool:
+        return len(self.runs) > 1
+
+
+def open_runs(paths: Sequence[str | Path]) -> list[Run]:
+    """Runs by their directories; what is none is told apart from what is not there."""
+    if not paths:
+        raise UsageError("name a run: dialeval report RUN -o report.html")
+    for path in map(Path, paths):
+        if not path.exists():
+            raise UsageError(
+                f"there is no run {str(path)!r}: no such folder. dialeval score FILE -o {path}"
+                " makes it"
+            )
+        if path.is_file():
+            raise UsageError(
+                f"{path} is a file, not a run. Score it first: dialeval score {path} -o"
+                f" runs/{path.name.partition('.')[0]}"
+            )
+        if (path / "probe.json").exists():
+            raise UsageError(
+                f"{path} is a probe, not a run. Score it first: dialeval score {path} -m diversity"
+                " -m consistency -o RUN"
+            )
+    return [open_run(path) for path in paths]
+
+
+def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Material:
+    """Reads everything but the texts."""
+    names = run_names(runs)
+    metrics = _common_metrics(runs, names, wanted)
+    whole = tuple(side_of(name, run) for name, run in zip(names, runs, strict=True))
+    systems = list(dict.fromkeys(whole[0].systems))
+    sides = whole if len(runs) > 1 else tuple(part_of(whole[0], one, [one]) for one in systems)
+    joined, why = None, ""
+    if len(sides) > 1:
+        try:
+            joined = join(sides)
+        except UsageError as error:
+            if len(runs) > 1:
+                raise
+            why = str(error)
+    labels = [metric["label"] for metric in metrics]
+    if len(runs) > 1 and joined:
+        levels = _joined_entries(joined, labels)
+    else:
+        levels = _own_entries(whole[0], labels)
+    return Material(
+        tuple(runs), tuple(names), tuple(metrics), whole, tuple(levels), sides, joined, why
+    )
+
+
+def read_rows(run: Run, rows: Sequence[int], labels: Sequence[str]) -> dict[int, dict[str, Any]]:
+    """Some rows of a run with the columns of some metrics, by their number."""
+    import pyarrow.parquet as pq
+
+    samples = sample_schema().names
+    columns = [
+        name
+        for name in pq.read_schema(run.directory / "scores.parquet").names
+        if name in samples or any(name == one or name.startswith(f"{one}.") for one in labels)
+    ]
+    wanted = np.unique(np.asarray(rows, dtype=np.int64))
+    found: dict[int, dict[str, Any]] = {}
+    first = 0
+    for batch in run.batches(columns, size=2048):
+        here = wanted[(wanted >= first) & (wanted < first + batch.num_rows)]
+        if len(here):
+            taken = batch.take(here - first).to_pylist()
+            found.update(zip(here.tolist(), taken, strict=True))
+        first += batch.num_rows
+    return found
+
+
+def _common_metrics(
+    runs: Sequence[Run], names: Sequence[str], wanted: Sequence[str]
+) -> list[Mapping[str, Any]]:
+    common = [label for label in runs[0].metrics if all(label in run.metrics for run in runs)]
+    for label in wanted:
+        if label not in common:
+            lacking = [
+                name for name, run in zip(names, runs, strict=True) if label not in run.metrics
+            ]
+            raise UsageError(
+                f"no metric {label!r} in {', '.join(lacking)}.{did_you_mean(label, common)}"
+                f" There are: {', '.join(common) or 'none'}"
+            )
+    if not common:
+        raise UsageError(f"no metric is in every one of the runs {', '.join(names)}")
+    return [
+        metric for metric in runs[0].manifest["metrics"] if metric["label"] in (wanted or common)
+    ]
+
+
+def _own_entries(side: Side, labels: Sequence[str]) -> Iterator[Entries]:
+    """Each sample of the only run is an entry."""
+    levels = np.array(side.levels)
+    for level in dict.fromkeys(side.levels):
+        rows = np.flatnonzero(levels == level)
+        yield Entries(
+            level,
+            rows[:, np.newaxis],
+            [side.systems[row] for row in rows.tolist()],
+            {label: side.scores[label][rows][:, np.newaxis] for label in labels},
+        )
+
+
+def _joined_entries(joined: Join, labels: Sequence[str]) -> Iterator[Entries]:
+    """Samples that belong together are one entry; of several of one run, the first is shown."""
+    for level in joined.levels:
+        rows = np.full((level.n_rows, len(level.sides)), -1, dtype=np.int64)
+        for number in range(len(level.sides)):
+            # Backwards, so that the first sample of a row is written last and stays.
+            rows[level.rows[number][::-1], number] = level.places[number][::-1]
+        first = (rows >= 0).argmax(axis=1)
+        systems = [
+            level.sides[side].systems[row]
+            for side, row in zip(
+                first.tolist(), rows[np.arange(len(rows)), first].tolist(), strict=True
+            )
+        ]
+        yield Entries(level.level, rows, systems, {one: level.scores(one) for one in labels})

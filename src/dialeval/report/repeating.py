@@ -1,0 +1,104 @@
+"""The end of a report: what measured, on what, and the commands that give the same again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dialeval.agreement.comparable import differing_fields
+
+if TYPE_CHECKING:
+    from dialeval.report.material import Material
+    from dialeval.run import Run
+    from dialeval.scores import Signature
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric: its signature in each run (one if they are all the same), its paper."""
+
+    label: str
+    signatures: tuple[tuple[str, str], ...]
+    differs: tuple[str, ...]
+    citation: str
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a run comes from; samples that a program made have no files and no command."""
+
+    name: str
+    sources: tuple[str, ...]
+    sha256: str
+    samples: int
+    versions: Mapping[str, str]
+    command: str
+
+
+def measured(material: Material) -> list[Measured]:
+    found = []
+    for metric in material.metrics:
+        label = metric["label"]
+        signatures: dict[str, Signature] = {
+            name: run.signatures[label]
+            for name, run in zip(material.names, material.runs, strict=True)
+        }
+        texts = {name: str(one) for name, one in signatures.items()}
+        same = len(set(texts.values())) == 1
+        found.append(
+            Measured(
+                label,
+                (("", next(iter(texts.values()))),) if same else tuple(texts.items()),
+                () if same else tuple(differing_fields(list(signatures.values()))),
+                metric["citation"],
+            )
+        )
+    return found
+
+
+def origins(material: Material) -> list[Origin]:
+    return [_origin(n, run) for n, run in zip(material.names, material.runs, strict=True)]
+
+
+def _origin(name: str, run: Run) -> Origin:
+    data = run.manifest["data"]
+    sources = [source["path"] for source in data.get("sources", ())]
+    return Origin(
+        name,
+        tuple(sources),
+        data["sha256"],
+        len(run),
+        run.manifest["versions"],
+        score_command(sources, run.manifest["metrics"], str(run.directory)) if sources else "",
+    )
+
+
+def score_command(
+    sources: Sequence[str], metrics: Sequence[Mapping[str, Any]], directory: str
+) -> str:
+    """`dialeval score FILE -m METRIC -o RUN`, ready to be pasted into a shell."""
+    words = ["dialeval", "score", *map(_word, sources)]
+    words += [word for metric in metrics for word in ("-m", shlex.quote(metric["label"]))]
+    return " ".join([*words, "-o", _word(directory)])
+
+
+def report_command(
+    runs: Sequence[str],
+    out: str,
+    metrics: Sequence[str],
+    title: str,
+    sample: int,
+    seed: int,
+    rounds: int,
+) -> str:
+    words = ["dialeval", "report", *map(_word, runs), "-o", _word(out)]
+    words += [word for metric in metrics for word in ("-m", shlex.quote(metric))]
+    words += [f"--title={shlex.quote(title)}"] if title else []
+    return " ".join([*words, f"--sample {sample} --seed {seed} --rounds {rounds}"])
+
+
+def _word(path: str) -> str:
+    """Quoted for a shell; what begins with a dash is no option."""
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
