@@ -1,0 +1,78 @@
+"""`dialeval serve`: the local page over runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialeval.cli.arguments import Quiet
+
+
+def serve(
+    directories: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="DIR",
+            help="Runs, or directories that hold some. Default: runs/ and the current directory.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address to listen on. Any but loopback can be reached by other machines and"
+            " needs a token."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
+    ] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="What visitors must bring, once, in the address. Default: none on loopback, else"
+            " one is made and printed.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            help="A further name that this machine is called by in addresses. Repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the address as one line of JSON.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Shows runs in the browser: filter, sort, search, read dialogues, edit a response.
+
+    Nothing leaves the machine. Ctrl-C stops it.
+    """
+    from dialeval.terminal import say
+    from dialeval.web.serving import Serving, prepare
+
+    def tell(serving: Serving) -> None:
+        if as_json:
+            typer.echo(json.dumps(serving.to_record()))
+        elif quiet:
+            typer.echo(serving.address)
+        else:
+            say(f"{serving.found}. Open:\n\n    {serving.address}\n")
+            if serving.elsewhere:
+                say(f"From other machines:\n\n    {serving.elsewhere}\n")
+            say("Ctrl-C stops it.")
+        if open_browser:
+            typer.launch(serving.address)
+
+    serving = prepare(
+        directories or [], host=host, port=port, token=token or "", names=tuple(name or ())
+    )
+    serving.run(tell)

@@ -1,0 +1,1 @@
+"""The local page: browse runs, read dialogues, ask "what if the bot had said ...?"."""

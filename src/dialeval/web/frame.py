@@ -1,0 +1,178 @@
+"""The application around the pages: settings, templates, files, errors, forms.
+
+    app = create_app(Settings(roots=(Path("runs"),)), extra_routes=[Route("/hello", hello)])
+
+    async def hello(request):
+        return render(request, "hello.html", who="you")        # a template that extends page.html
+
+    async def save(request):                                   # a POST
+        await check_csrf(request)                              # 403 unless our own form was sent
+        form = await request.form()
+
+A form holds `<input type="hidden" name="csrf" value="{{ csrf() }}">`; a script sends the same in
+the header `X-CSRF-Token` (it stands in `<body data-csrf>` where a page asks for it). Scripts and
+styles lie in `static/` and are linked as `{{ static("name.js") }}`: a page holds neither, and no
+`style=` attribute. Templates of other rooms lie in `templates/ROOM/`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from dialeval.errors import DialevalError, UsageError
+from dialeval.report.look import environment
+from dialeval.web.files import read_static, static_file
+from dialeval.web.origin import is_loopback
+from dialeval.web.pace import Limits
+from dialeval.web.safety import Guard, Visitor, sign
+
+if TYPE_CHECKING:
+    from dialeval.question import ModelSource
+
+SHORTEST_TOKEN = 16
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the page is served.
+
+    host           the address to listen on; beyond loopback a token is a must
+    port           the port that is really listened on
+    token          what visitors must bring, once; empty: nothing (loopback only)
+    roots          directories in which runs are looked for
+    names          further names that this machine is called by: Host headers that are let in
+    open_prefixes  paths that need no token, because their pages check codes of their own
+    limits         of one client
+    secret         signs forms and cookies. Random where empty: then a restart makes open forms
+                   stale. Give the same one to keep them alive
+    models         who answers questions when something is scored again; None: the built-in models
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str = ""
+    roots: tuple[Path, ...] = ()
+    names: tuple[str, ...] = ()
+    open_prefixes: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    secret: bytes = b""
+    models: ModelSource | None = None
+
+    def __post_init__(self) -> None:
+        if not self.token and not is_loopback(self.host):
+            raise UsageError(
+                f"{self.host} can be reached by other machines: that needs a token (--token)"
+            )
+        if self.token and (len(self.token) < SHORTEST_TOKEN or not self.token.isprintable()):
+            raise UsageError(f"a token needs {SHORTEST_TOKEN} printable characters or more")
+
+    @property
+    def address(self) -> str:
+        """What to type into the browser; it holds the token."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        place = f"[{host}]" if ":" in host else host
+        return f"http://{place}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+
+
+def create_app(settings: Settings, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
+    """The pages over runs, and those of others, behind one guard."""
+    from dialeval.web.pages import run_routes
+
+    secret = settings.secret or secrets.token_bytes(32)
+    pages = run_routes(settings)
+    app = Starlette(
+        routes=[*extra_routes, *pages.routes, Route("/static/{name}", static_file)],
+        middleware=[Middleware(Guard, settings=settings, secret=secret)],
+        exception_handlers={HTTPException: _http_error, DialevalError: _known_error},
+        lifespan=pages.lifespan,
+    )
+    app.state.settings = settings
+    app.state.secret = secret
+    app.state.static = read_static()
+    app.state.environment = environment()
+    return app
+
+
+def render(
+    request: Request,
+    template: str,
+    /,
+    *,
+    status_code: int = 200,
+    headers: Mapping[str, str] | None = None,
+    **values: Any,
+) -> Response:
+    """The page that a template makes of these values. It can call `csrf()` and `static(name)`."""
+    page = request.app.state.environment.get_template(template)
+    text = page.render(
+        request_path=request.url.path,
+        csrf=lambda: csrf_token(request),
+        static=lambda name: f"/static/{name}?{request.app.state.static[name].digest[:8]}",
+        **values,
+    )
+    # Lone surrogates, which JSON can carry, are no text: show that something was there.
+    return HTMLResponse(text.encode("utf-8", "replace"), status_code=status_code, headers=headers)
+
+
+def csrf_token(request: Request) -> str:
+    """What a form must send back; it holds for this visitor's cookie only."""
+    visitor: Visitor = request.scope["dialeval.visitor"]
+    visitor.is_wanted = True
+    return sign(request.app.state.secret, f"csrf:{visitor.session}")
+
+
+async def check_csrf(request: Request) -> None:
+    """Raises 403 unless the form (field `csrf`) or the header `X-CSRF-Token` is ours."""
+    given: object = request.headers.get("x-csrf-token")
+    if given is None and _is_form(request):
+        given = (await request.form()).get("csrf")
+    visitor: Visitor = request.scope["dialeval.visitor"]
+    expected = sign(request.app.state.secret, f"csrf:{visitor.session}")
+    if not isinstance(given, str) or not hmac.compare_digest(
+        given.encode("utf-8", "surrogatepass"), expected.encode()
+    ):
+        raise HTTPException(403, "This form is out of date. Load the page again.")
+
+
+def _is_form(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind in ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+TITLES = {
+    400: "That request makes no sense",
+    403: "Not allowed",
+    404: "Nothing is here",
+    405: "Not allowed",
+    409: "That does not fit what is here",
+    422: "That cannot be done",
+    503: "Busy",
+}
+
+
+def _error_page(request: Request, status: int, message: str) -> Response:
+    title = TITLES.get(status, "Something is wrong")
+    return render(request, "error.html", status_code=status, title=title, message=message)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    usual = {404: "There is no such page.", 405: "This address does not take that method."}
+    message = usual.get(error.status_code, error.detail)
+    return _error_page(request, error.status_code, message)
+
+
+async def _known_error(request: Request, error: Exception) -> Response:
+    return _error_page(request, 422, str(error))

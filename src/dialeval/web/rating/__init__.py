@@ -1,0 +1,1 @@
+"""The pages of raters and of their organiser."""

@@ -1,0 +1,205 @@
+"""The rater's pages: instructions, one dialogue at a time, pause, end.
+
+    /rate/CODE            instructions, and where to go on
+    /rate/CODE/12         the twelfth page; a POST saves it
+    /rate/CODE/pause      come back whenever you like, in any browser
+    /rate/CODE/done       thank you
+
+A POST answers when the rating is on the disk: with a redirect to the next page, or with JSON where
+a script asks for it. What is sent twice under the same submission is saved once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from dialeval.rating.job import Answers, Job
+from dialeval.rating.quality import PREFERENCE, Quality
+from dialeval.rating.store import Rater, Showing, Store
+from dialeval.web.frame import check_csrf, render
+from dialeval.web.rating.chat import EQUAL, LEFT, RIGHT, blind, choice_of, value_of
+from dialeval.web.rating.organiser import Organiser
+
+OPEN_PREFIXES = ("/rate/", "/organise/", "/static/")
+"""Paths that carry a code of their own, or nothing that anybody may not see."""
+
+
+def rating_routes(store: Store) -> list[BaseRoute]:
+    desk, organiser = RatingDesk(store), Organiser(store)
+    return [
+        Route("/rate/{code}", desk.welcome),
+        Route("/rate/{code}/pause", desk.pause),
+        Route("/rate/{code}/done", desk.done),
+        Route("/rate/{code}/{position:int}", desk.show, methods=["GET"]),
+        Route("/rate/{code}/{position:int}", desk.save, methods=["POST"]),
+        *organiser.routes(),
+    ]
+
+
+class RatingDesk:
+    """Answers raters. The plain functions run in threads, as the store waits for the disk."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def welcome(self, request: Request) -> Response:
+        rater = self._rater(request)
+        first = self._store.show(rater, 1)
+        is_answer = first is None or first.task.samples[0].response is not None
+        return self._page(request, rater, "welcome.html", rates_answers=is_answer)
+
+    def pause(self, request: Request) -> Response:
+        return self._page(request, self._rater(request), "pause.html")
+
+    def done(self, request: Request) -> Response:
+        rater = self._rater(request)
+        if still_open := self._store.first_open(rater):
+            return RedirectResponse(f"{_home(rater)}/{still_open}", 303)
+        return self._page(request, rater, "done.html")
+
+    def show(self, request: Request) -> Response:
+        rater = self._rater(request)
+        showing = self._showing(request, rater)
+        chosen = {}
+        if showing.answers is not None:
+            chosen = _chosen(self._store.job, showing.answers, showing.assignment.flipped)
+        return self._task_page(request, rater, showing, chosen)
+
+    async def save(self, request: Request) -> Response:
+        rater = await run_in_threadpool(self._rater, request)
+        await check_csrf(request)
+        form = {name: value for name, value in (await request.form()).items() if type(value) is str}
+        return await run_in_threadpool(self._save, request, rater, form)
+
+    def _save(self, request: Request, rater: Rater, form: Mapping[str, str]) -> Response:
+        position = request.path_params["position"]
+        assignment = self._store.locate(rater, position)
+        if assignment is None:
+            raise HTTPException(404)
+        chosen = {
+            quality.name: form.get(f"q{place}", "")
+            for place, quality in enumerate(self._store.job.qualities)
+        }
+        answers = _answers(self._store.job, chosen, assignment.flipped)
+        wants_json = request.headers.get("accept", "").startswith("application/json")
+        if answers is None:
+            problem = "Nothing was saved: answer every question first."
+            if wants_json:
+                return JSONResponse({"saved": False, "problem": problem}, 422)
+            showing = self._showing(request, rater)
+            return self._task_page(request, rater, showing, chosen, problem, status_code=422)
+        self._store.save(rater, position, answers, form.get("submission", ""))
+        target = f"{_home(rater)}/{self._next_page(rater, position)}?saved={position}"
+        if wants_json:
+            return JSONResponse({"saved": True, "next": target})
+        return RedirectResponse(target, 303)
+
+    def _next_page(self, rater: Rater, position: int) -> int | str:
+        """Forward through the pages; at their end, to the first that was left open."""
+        if position < self._store.total(rater):
+            return position + 1
+        return self._store.first_open(rater) or "done"
+
+    def _rater(self, request: Request) -> Rater:
+        rater = self._store.find_rater(request.path_params["code"])
+        if rater is None:
+            raise HTTPException(404, "There is no such rater.")
+        return rater
+
+    def _showing(self, request: Request, rater: Rater) -> Showing:
+        position = request.path_params["position"]
+        showing = self._store.show(rater, position) if position > 0 else None
+        if showing is None:
+            raise HTTPException(404)
+        return showing
+
+    def _task_page(
+        self,
+        request: Request,
+        rater: Rater,
+        showing: Showing,
+        chosen: Mapping[str, str],
+        problem: str = "",
+        status_code: int = 200,
+    ) -> Response:
+        compares = self._store.job.kind == "compare"
+        sides = ((LEFT, "A is better"), (EQUAL, "About the same"), (RIGHT, "B is better"))
+        questions = [
+            {
+                "field": f"q{place}",
+                "quality": quality,
+                "title": _title(quality),
+                "options": sides if compares else [(str(p), str(p)) for p in quality.points],
+                "chosen": chosen.get(quality.name, ""),
+            }
+            for place, quality in enumerate(self._store.job.qualities)
+        ]
+        saved = request.query_params.get("saved", "")
+        return self._page(
+            request,
+            rater,
+            "task.html",
+            status_code=status_code,
+            showing=showing,
+            task=blind(showing),
+            questions=questions,
+            submission=secrets.token_urlsafe(16),
+            problem=problem,
+            saved=int(saved) if saved.isascii() and saved.isdecimal() and len(saved) < 8 else 0,
+        )
+
+    def _page(
+        self,
+        request: Request,
+        rater: Rater,
+        template: str,
+        *,
+        status_code: int = 200,
+        **values: Any,
+    ) -> Response:
+        values |= {
+            "job": self._store.job,
+            "rater": rater,
+            "home": _home(rater),
+            "done": self._store.done(rater),
+            "total": self._store.total(rater),
+            "first_open": lambda: self._store.first_open(rater),
+        }
+        return render(request, f"rating/{template}", status_code=status_code, **values)
+
+
+def _title(quality: Quality) -> str:
+    """Nobody chose the name of the usual comparison: its question says it all."""
+    return quality.description or quality.name if quality.name == PREFERENCE else quality.name
+
+
+def _home(rater: Rater) -> str:
+    return f"/rate/{rater.token}"
+
+
+def _chosen(job: Job, answers: Answers, flipped: bool) -> dict[str, str]:
+    if job.kind == "compare":
+        return {name: choice_of(value, flipped) for name, value in answers.items()}
+    return {name: f"{value:g}" for name, value in answers.items()}
+
+
+def _answers(job: Job, chosen: Mapping[str, str], flipped: bool) -> Answers | None:
+    """The answers in the terms of the job; None where some are missing or out of place."""
+    answers: dict[str, float] = {}
+    for name, text in chosen.items():
+        if job.kind == "compare":
+            value = value_of(text, flipped)
+        else:
+            value = float(text) if text.isascii() and text.isdecimal() and len(text) < 4 else None
+        if value is None:
+            return None
+        answers[name] = value
+    return answers if job.allows(answers) else None

@@ -1,0 +1,261 @@
+"""Rows of a run, straight from its Parquet file: some at a time, in any order, never all at once.
+
+A query becomes an *ordering*: the numbers of the rows that match, four bytes each, in the order in
+which they are shown. It needs the columns that the query names and no others, read a batch after
+the other. Orderings are kept, up to a number of bytes, so that the next page costs only its rows;
+those are found by row group, and of each group only the pages of the columns that are shown.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.errors import UsageError
+from dialeval.web.query import Query, Shape
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from dialeval.run import Run
+
+Numbers = npt.NDArray[np.uint32]
+Mask = npt.NDArray[np.bool_]
+
+BATCH = 8192
+BATCH_OF_A_PAGE = 1024
+"""Rows that are decoded at a time where only some of them are wanted."""
+
+SEARCHED = (
+    "id",
+    "response",
+    "context.list.element.text",
+    "variants.list.element.query",
+    "variants.list.element.response",
+)
+
+
+class Kept:
+    """Arrays by key, the latest used, up to a number of bytes together."""
+
+    def __init__(self, most_bytes: int = 64 * 2**20) -> None:
+        self._most_bytes = most_bytes
+        self._arrays: OrderedDict[tuple[object, ...], npt.NDArray[Any]] = OrderedDict()
+        self.bytes = 0
+
+    def get(self, key: tuple[object, ...]) -> npt.NDArray[Any] | None:
+        if key in self._arrays:
+            self._arrays.move_to_end(key)
+        return self._arrays.get(key)
+
+    def put(self, key: tuple[object, ...], array: npt.NDArray[Any]) -> None:
+        self._arrays[key] = array
+        self.bytes += array.nbytes
+        while self.bytes > self._most_bytes and len(self._arrays) > 1:
+            _, oldest = self._arrays.popitem(last=False)
+            self.bytes -= oldest.nbytes
+
+
+class Orderings:
+    """Finds which rows match, and in which order. One search at a time: memory stays bounded."""
+
+    def __init__(self, kept: Kept | None = None) -> None:
+        self._kept = kept or Kept()
+        self._lock = threading.Lock()
+
+    def of(self, rows: RunRows, query: Query) -> Numbers:
+        with self._lock:
+            key = (rows.version, query)
+            found = self._kept.get(key)
+            if found is None:
+                found = rows.ordering(query, self._matches(rows, query.text))
+                self._kept.put(key, found)
+            return found
+
+    def _matches(self, rows: RunRows, text: str) -> Mask | None:
+        """Which rows hold the text; kept apart, for it is what takes longest."""
+        if not text:
+            return None
+        key = (rows.version, text)
+        packed = self._kept.get(key)
+        if packed is None:
+            packed = np.packbits(rows.holding(text))
+            self._kept.put(key, packed)
+        return np.unpackbits(packed, count=len(rows)).astype(np.bool_)
+
+
+class RunRows:
+    """The rows of one finished run."""
+
+    def __init__(self, run: Run) -> None:
+        import pyarrow.parquet as pq
+
+        self.run = run
+        self.shape = Shape.of(run)
+        self._path = run.directory / "scores.parquet"
+        with _clear_errors(self._path):
+            self._metadata = pq.read_metadata(self._path)
+        self.version = file_version(self._path)
+        groups = range(self._metadata.num_row_groups)
+        sizes = [self._metadata.row_group(group).num_rows for group in groups]
+        self._starts = np.cumsum([0, *sizes])
+        self._check_columns()
+
+    def __len__(self) -> int:
+        return int(self._metadata.num_rows)
+
+    def is_current(self) -> bool:
+        """Is the file still the one that was opened?"""
+        return self._path.exists() and file_version(self._path) == self.version
+
+    def ordering(self, query: Query, holding: Mask | None) -> Numbers:
+        """The numbers of the rows that match, in order; ties as in the file, rows without a value
+        last whichever way the column is sorted."""
+        mask = np.ones(len(self), np.bool_) if holding is None else holding
+        if query.system is not None:
+            mask &= self._equal("system", self.shape.systems[query.system])
+        if query.note is not None:
+            chosen = self.shape.notes[query.note]
+            mask &= self._equal(f"{chosen.label}.note", chosen.note)
+        if query.metric:
+            values = self._values(query.metric)
+            if query.low is not None:
+                mask &= values >= query.low  # not true of NaN: a missing value is in no range
+            if query.high is not None:
+                mask &= values <= query.high
+        numbers = np.flatnonzero(mask)
+        if query.sort:
+            values = self._values(query.sort)[numbers]
+            numbers = numbers[np.argsort(-values if query.descending else values, kind="stable")]
+        return numbers.astype(np.uint32)
+
+    def holding(self, text: str) -> Mask:
+        """Which rows hold this text in what was said, or in their id; upper and lower case are
+        alike."""
+        import pyarrow.compute as pc
+
+        def matches(texts: pa.Array) -> pa.Array:
+            return pc.match_substring(texts, text, ignore_case=True)
+
+        def in_any(lists: pa.Array, field: str) -> npt.NDArray[Any]:
+            parents = pc.list_parent_indices(lists)
+            places: npt.NDArray[Any] = parents.filter(
+                matches(lists.flatten().field(field))
+            ).to_numpy()
+            return places
+
+        found = np.zeros(len(self), np.bool_)
+        start = 0
+        for batch in self._batches(SEARCHED):
+            here = found[start : start + len(batch)]
+            for name in ("id", "response"):
+                here |= matches(batch.column(name)).fill_null(False).to_numpy(zero_copy_only=False)
+            for name, field in (
+                ("context", "text"),
+                ("variants", "query"),
+                ("variants", "response"),
+            ):
+                here[in_any(batch.column(name), field)] = True
+            start += len(batch)
+        return found
+
+    def take(
+        self, numbers: Sequence[int], columns: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """The rows with these numbers, in this order."""
+        wanted = np.unique(np.asarray(numbers, dtype=np.int64))
+        found: dict[int, dict[str, Any]] = {}
+        with self._open() as file:
+            groups = np.searchsorted(self._starts, wanted, side="right") - 1
+            for group in np.unique(groups):
+                here = wanted[groups == group]
+                first = int(self._starts[group])
+                for number, row in _pick(file, int(group), here - first, columns):
+                    found[first + number] = row
+        return [found[int(number)] for number in numbers]
+
+    def _values(self, column: str) -> npt.NDArray[np.float64]:
+        """A column of numbers, NaN where there is none."""
+        values = np.empty(len(self), np.float64)
+        start = 0
+        for batch in self._batches([column]):
+            values[start : start + len(batch)] = batch.column(0).to_numpy(zero_copy_only=False)
+            start += len(batch)
+        return values
+
+    def _equal(self, column: str, text: str) -> Mask:
+        import pyarrow.compute as pc
+
+        found = [
+            pc.equal(batch.column(0), text).fill_null(False).to_numpy(zero_copy_only=False)
+            for batch in self._batches([column])
+        ]
+        return np.concatenate(found) if found else np.zeros(0, np.bool_)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with self._open() as file:
+            yield from file.iter_batches(batch_size=BATCH, columns=list(columns), use_threads=False)
+
+    @contextmanager
+    def _open(self) -> Iterator[pq.ParquetFile]:
+        import pyarrow.parquet as pq
+
+        if not self.is_current():
+            raise UsageError("this run was written anew meanwhile. Load the page again.")
+        with (
+            _clear_errors(self._path),
+            pq.ParquetFile(self._path, metadata=self._metadata, pre_buffer=False) as file,
+        ):
+            yield file
+
+    def _check_columns(self) -> None:
+        """A manifest of other metrics than those in the file would make every page fail."""
+        there = set(self._metadata.schema.to_arrow_schema().names)
+        named = [*self.shape.columns, *(f"{label}.note" for label in self.shape.labels)]
+        if missing := [name for name in named if name not in there]:
+            raise UsageError(
+                f"{self._path} is damaged: it has no column {missing[0]!r}, which the manifest"
+                " names. Score again with --overwrite."
+            )
+
+
+def file_version(path: Path) -> tuple[str, int, int]:
+    """Changes when the file is replaced by another."""
+    state = path.stat()
+    return (str(path), state.st_mtime_ns, state.st_size)
+
+
+def _pick(
+    file: pq.ParquetFile, group: int, places: npt.NDArray[Any], columns: Sequence[str] | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Some rows of a row group, by their places in it; it is decoded up to the last of them."""
+    start = 0
+    for batch in file.iter_batches(
+        batch_size=BATCH_OF_A_PAGE, row_groups=[group], columns=columns, use_threads=False
+    ):
+        end = start + len(batch)
+        here = places[(places >= start) & (places < end)]
+        if here.size:
+            rows = batch.take(here - start).to_pylist()
+            yield from zip(here.tolist(), rows, strict=True)
+        if end > places[-1]:
+            return
+        start = end
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path} is damaged: {error}. Score again with --overwrite.") from error

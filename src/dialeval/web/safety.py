@@ -1,0 +1,232 @@
+"""What stands between a browser and the pages. Every request passes `Guard` first.
+
+The pages show text written by strangers, on a machine whose browser visits other sites, too. So:
+
+    Host          must be this machine's own name or an address: a foreign name that was made to
+                  point here (DNS rebinding) gets nothing
+    writes        must come from our own pages: Origin and Sec-Fetch-Site are compared, and every
+                  form carries a token that is signed for the visitor's cookie
+    token         asked for wherever one is set, which `Settings` demands beyond loopback. It comes
+                  once in the address and lives on as a cookie that scripts cannot read
+    size, pace    a body has a limit, and so has the number of requests of one client
+    answers       never cached, never framed, never sniffed; the browser may load nothing but our
+                  own files, and no script that stands in a page
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from dialeval.web.origin import is_from_own_page, is_own_name
+from dialeval.web.pace import Limits as Limits
+from dialeval.web.pace import Pace
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from dialeval.web.frame import Settings
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+"""Trusted types make `innerHTML` and its relatives an error: scripts can only set text."""
+
+SECURITY_HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+LOG = logging.getLogger("dialeval.web")
+
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+COOKIE_AGE = 30 * 24 * 3600
+
+
+@dataclass(slots=True)
+class Visitor:
+    """Who asks: the random name in the visitor's cookie, and whether it has to be set."""
+
+    session: str
+    is_new: bool
+    is_wanted: bool = field(default=False)
+
+
+class BodyTooLargeError(Exception):
+    """More bytes came than `Limits.body` allows."""
+
+
+class Guard:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, secret: bytes) -> None:
+        self._app = app
+        self._settings = settings
+        self._secret = secret
+        self._pace = Pace(settings.limits)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = Headers(scope=scope)
+        cookies = _cookies(headers)
+        visitor = self._visitor(cookies)
+        scope["dialeval.visitor"] = visitor
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._finish_headers(MutableHeaders(scope=message), scope["path"], visitor)
+            await send(message)
+
+        refusal = self._refusal(scope, headers, cookies)
+        if refusal is not None:
+            await refusal(scope, receive, send_safely)
+        else:
+            await self._pass_on(scope, receive, send_safely)
+
+    def _refusal(self, scope: Scope, headers: Headers, cookies: dict[str, str]) -> Response | None:
+        """Why this request goes no further, as the answer to it; None if it may pass."""
+        client = scope["client"][0] if scope.get("client") else ""
+        if not self._pace.allows(client):
+            return _refuse(429, "Too many requests. Wait a moment.", {"retry-after": "1"})
+        if len(headers.getlist("host")) != 1 or not is_own_name(headers["host"], self._settings):
+            return _refuse(
+                421, "This page answers to its own address only: the one that dialeval printed."
+            )
+        if scope["method"] not in SAFE_METHODS and not is_from_own_page(headers):
+            return _refuse(403, "This request came from another site.")
+        if (size := headers.get("content-length")) and not size.isdecimal():
+            return _refuse(400, "The length of the request makes no sense.")
+        if size and int(size) > self._settings.limits.body:
+            return _refuse(413, _too_large(self._settings.limits))
+        return self._token_refusal(scope, cookies)
+
+    def _token_refusal(self, scope: Scope, cookies: dict[str, str]) -> Response | None:
+        path, token = scope["path"], self._settings.token
+        if not token or any(path.startswith(prefix) for prefix in self._settings.open_prefixes):
+            return None
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for key, value in query if key == "token"]
+        if given and scope["method"] in SAFE_METHODS and _equal(given[0], token):
+            rest = urlencode([(key, value) for key, value in query if key != "token"])
+            # A path that began with // would lead to another machine.
+            place = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/")
+            answer = RedirectResponse(f"{place}?{rest}" if rest else place, status_code=303)
+            _set_cookie(answer, self._cookie_name("access"), self._access_proof())
+            return answer
+        if _equal(cookies.get(self._cookie_name("access"), ""), self._access_proof()):
+            return None
+        return _refuse(
+            401, "This page needs its token: open the whole address that dialeval printed."
+        )
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        limit, received, started = self._settings.limits.body, 0, False
+
+        async def receive_counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise BodyTooLargeError
+            return message
+
+        async def send_noted(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive_counted, send_noted)
+        except BodyTooLargeError:
+            refusal = _refuse(413, _too_large(self._settings.limits))
+        except Exception:
+            # Said here and not by Starlette, whose own page for it would lie outside this guard.
+            LOG.exception("%s %s failed", scope["method"], scope["path"])
+            refusal = _refuse(500, "This is a bug in dialeval. The terminal of the page says more.")
+        else:
+            return
+        if not started:
+            await refusal(scope, receive, send)
+
+    def _finish_headers(self, headers: MutableHeaders, path: str, visitor: Visitor) -> None:
+        for name, value in SECURITY_HEADERS.items():
+            headers[name] = value
+        is_file = path.startswith("/static/")
+        headers["cache-control"] = "no-cache" if is_file else "no-store"
+        if visitor.is_wanted and visitor.is_new:
+            cookie = Response()
+            _set_cookie(cookie, self._cookie_name("visitor"), visitor.session)
+            headers.append("set-cookie", cookie.headers["set-cookie"])
+
+    def _visitor(self, cookies: dict[str, str]) -> Visitor:
+        known = cookies.get(self._cookie_name("visitor"), "")
+        if len(known) == 43 and known.isascii():
+            return Visitor(known, is_new=False)
+        return Visitor(secrets.token_urlsafe(32), is_new=True)
+
+    def _cookie_name(self, what: str) -> str:
+        """Ports of one machine share their cookies, so the name holds the port."""
+        return f"dialeval-{what}-{self._settings.port}"
+
+    def _access_proof(self) -> str:
+        return sign(self._secret, f"access:{self._settings.token}")
+
+
+def sign(secret: bytes, text: str) -> str:
+    return hmac.new(secret, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def _cookies(headers: Headers) -> dict[str, str]:
+    try:
+        parsed: SimpleCookie = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return {}
+    return {name: morsel.value for name, morsel in parsed.items()}
+
+
+def _set_cookie(answer: Response, name: str, value: str) -> None:
+    answer.set_cookie(name, value, max_age=COOKIE_AGE, httponly=True, samesite="strict")
+
+
+def _equal(given: str, expected: str) -> bool:
+    return hmac.compare_digest(
+        given.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass")
+    )
+
+
+def _refuse(status: int, why: str, headers: dict[str, str] | None = None) -> Response:
+    return PlainTextResponse(f"{why}\n", status_code=status, headers=headers)
+
+
+def _too_large(limits: Limits) -> str:
+    return f"The request is too large: at most {limits.body // 1024} kB."

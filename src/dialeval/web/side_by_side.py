@@ -1,0 +1,93 @@
+"""The means of two runs beside each other, from their manifests alone.
+
+Whether a difference is real takes the scores of every sample: that is what `dialeval compare` and
+`dialeval report A B` do, and the page says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dialeval.run import Run
+from dialeval.web.numbers import then_and_now, verdict
+
+
+@dataclass(frozen=True)
+class SideRow:
+    """One system and metric, as each run scored it."""
+
+    system: str
+    label: str
+    direction: str
+    first: float | None
+    second: float | None
+    first_n: int
+    second_n: int
+    is_comparable: bool
+    """Both runs measured the same thing: name, options, weights and scale agree."""
+
+    @property
+    def difference(self) -> float | None:
+        if self.first is None or self.second is None:
+            return None
+        return self.second - self.first
+
+    @property
+    def verdict(self) -> str:
+        return verdict(self.difference, self.direction) if self.is_comparable else ""
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        return then_and_now(self.first, self.second)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    rows: tuple[SideRow, ...]
+    same_data: bool
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+    """Metrics that one run alone has."""
+
+
+def side_by_side(first: Run, second: Run) -> SideBySide:
+    """Systems with the same name are put beside each other; where each run has but one system,
+    those two are, whatever they are called."""
+    systems = _pairs(first, second)
+    labels = [label for label in first.metrics if label in second.metrics]
+    metrics = {metric["label"]: metric for metric in first.manifest["metrics"]}
+    rows = [
+        _row(name, metrics[label], a["scores"][label], b["scores"][label], first, second)
+        for name, a, b in systems
+        for label in labels
+    ]
+    return SideBySide(
+        tuple(rows),
+        first.manifest["data"]["sha256"] == second.manifest["data"]["sha256"],
+        tuple(label for label in first.metrics if label not in second.metrics),
+        tuple(label for label in second.metrics if label not in first.metrics),
+    )
+
+
+def _pairs(first: Run, second: Run) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    a, b = first.manifest["systems"], second.manifest["systems"]
+    if len(a) == len(b) == 1:
+        names = dict.fromkeys(one[0]["name"] or "(unnamed)" for one in (a, b))
+        return [(" → ".join(names), a[0], b[0])]
+    there = {system["name"]: system for system in b}
+    return [(s["name"], s, there[s["name"]]) for s in a if s["name"] in there]
+
+
+def _row(
+    system: str,
+    metric: Mapping[str, Any],
+    a: Mapping[str, Any],
+    b: Mapping[str, Any],
+    first: Run,
+    second: Run,
+) -> SideRow:
+    label = metric["label"]
+    same = first.signatures[label] == second.signatures[label]
+    return SideRow(system, label, metric["direction"], a["mean"], b["mean"], a["n"], b["n"], same)
