@@ -55,15 +55,16 @@ def agree(
         list[str],
         typer.Argument(
             metavar="RUN",
-            help="One or more runs, or a file of ratings together with --scores.",
+            help="One or more runs; or a file of ratings together with --scores; or the database"
+            " of dialeval rate, if runs were rated.",
             show_default=False,
         ),
     ],
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="A table of scores from anywhere (commas, semicolons or tabs): a column id, and"
-            " one per metric.",
+            help="A run, or a table of scores from anywhere (commas, semicolons or tabs): a column"
+            " id, and one per metric.",
             show_default=False,
         ),
     ] = None,
@@ -208,6 +209,7 @@ def _levels_of_runs(
     runs: list[str], target: str, qualities: list[str], unfit: dict[str, Any]
 ) -> list[RatedLevel]:
     from dialeval.agreement.table import open_rated
+    from dialeval.readers.rating_database import is_database
 
     for option, given in unfit.items():
         if given:
@@ -215,7 +217,31 @@ def _levels_of_runs(
                 f"{option} goes with --scores: a run knows its metrics and ratings as they were"
                 " given to dialeval score"
             )
-    return [level for run in runs for level in open_rated(run, target, qualities)]
+    return [
+        level
+        for run in runs
+        for level in (
+            _levels_of_database(run, target, qualities)
+            if is_database(run)
+            else open_rated(run, target, qualities)
+        )
+    ]
+
+
+def _levels_of_database(path: str, target: str, qualities: list[str]) -> list[RatedLevel]:
+    from dialeval.agreement.rated import rated_samples
+    from dialeval.agreement.targets import Target
+    from dialeval.rating.results import judged_samples
+
+    judged = judged_samples(path)
+    return rated_samples(
+        judged.samples,
+        judged.scores,
+        Target.parse(target),
+        qualities,
+        dataset=path,
+        lower_is_better=judged.lower_is_better,
+    )
 
 
 def _levels_of_scores(
@@ -223,7 +249,7 @@ def _levels_of_scores(
 ) -> list[RatedLevel]:
     from dialeval.agreement.rated import rated_samples
     from dialeval.agreement.rating_source import some_rated
-    from dialeval.agreement.score_file import read_scores
+    from dialeval.agreement.score_file import lower_is_better, read_scores
     from dialeval.agreement.targets import Target
 
     return rated_samples(
@@ -232,7 +258,7 @@ def _levels_of_scores(
         Target.parse(target),
         qualities,
         dataset=", ".join(ratings.formats),
-        lower_is_better=lower,
+        lower_is_better=[*lower, *lower_is_better(scores)],
     )
 
 

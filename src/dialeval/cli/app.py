@@ -13,13 +13,17 @@ from dialeval.cli import (
     agree,
     augment,
     compare,
+    compose,
     data,
     doctor,
     export,
     metrics,
     models,
     probe,
+    rate,
+    report,
     score,
+    serve,
     study,
     train,
 )
@@ -80,9 +84,13 @@ app.command("study")(study.study)
 app.command("probe")(probe.probe)
 app.command("show")(probe.show)
 app.command("augment")(augment.augment)
+app.command("report")(report.report)
 app.command("export")(export.export)
+app.command("serve")(serve.serve)
+app.command("rate")(rate.rate)
 app.command("metrics")(metrics.metrics)
 app.add_typer(models.app, name="models")
 app.add_typer(data.app, name="data")
 app.add_typer(train.app, name="train")
+app.add_typer(compose.app, name="compose")
 app.command("doctor")(doctor.doctor)

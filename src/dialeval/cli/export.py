@@ -1,4 +1,4 @@
-"""`dialeval export RUN --to csv`: the scores for other programs."""
+"""`dialeval export RUN --to csv`: scores or ratings for other programs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,33 @@ import typer
 from dialeval.cli.arguments import Quiet
 from dialeval.errors import UsageError
 
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".md": "markdown",
+    ".tex": "latex",
+}
+
 
 def export(
-    run: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A run directory; or ratings: the file or the URL that dialeval rate --db has.",
+            show_default=False,
+        ),
+    ],
     to: Annotated[
-        str, typer.Option("--to", help="csv, jsonl, parquet, latex or markdown.")
-    ] = "csv",
+        str | None,
+        typer.Option(
+            "--to",
+            help="csv, jsonl or parquet; of a run also latex, markdown or dstc10 (dialogue_id and"
+            " one score, to hand in), of ratings also answers (every answer by itself)."
+            " Default: what the name of the file says, else csv.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -34,18 +55,47 @@ def export(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the scores of a run as CSV, JSONL, Parquet, LaTeX or Markdown."""
-    import dialeval
-    from dialeval.export import export as write
-    from dialeval.export import export_text
+    """Write the scores of a run, or what people rated, for other programs.
+
+    Ratings come out as samples with ratings, one number per rater, without attention checks and
+    second showings: as dialeval raters, agree --scores and score read them.
+    """
+    from dialeval.readers.rating_database import is_database
     from dialeval.terminal import harmless_output, say
 
-    opened = dialeval.open_run(run)
-    if out is not None:
-        write(opened, to, out, raw=raw)
-        if not quiet:
-            say(f"wrote {out}", stderr=True)
-    elif to == "parquet":
+    to = to or (out and SUFFIXES.get(out.suffix.lower())) or "csv"
+    if to == "parquet" and out is None:
         raise UsageError("Parquet cannot be printed: name a file with -o")
+    if "://" in run or is_database(run):
+        _export_ratings(run, to, out, raw)
     else:
-        export_text(opened, to, harmless_output(), raw=raw)
+        import dialeval
+        from dialeval.export import export as write
+        from dialeval.export import export_text
+
+        opened = dialeval.open_run(run)
+        if out is not None:
+            write(opened, to, out, raw=raw)
+        else:
+            export_text(opened, to, harmless_output(), raw=raw)
+    if out is not None and not quiet:
+        say(f"wrote {out}", stderr=True)
+
+
+def _export_ratings(place: str, to: str, out: Path | None, raw: bool) -> None:
+    from dialeval.cli.rate import needs_web
+    from dialeval.terminal import harmless_output
+
+    needs_web()
+    from dialeval.rating.database import parse_address
+    from dialeval.rating.export import export_ratings, export_text
+    from dialeval.rating.opening import open_store
+
+    store = open_store(place, read_only=True)
+    if store is None:
+        raise UsageError(f"{parse_address(place).shown}: holds no ratings")
+    if out is not None:
+        export_ratings(store, to, out, raw=raw)
+    else:
+        export_text(store, to, harmless_output(), raw=raw)
+    store.close()

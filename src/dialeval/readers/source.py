@@ -1,4 +1,4 @@
-"""Where samples come from: a file, a directory or standard input, as text and line by line.
+"""Where samples come from: a file, a URL, a directory or standard input, as text and line by line.
 
     source = Source("chats.jsonl.zst")            # "-" is standard input
     for number, line in source.lines(place): ...
@@ -20,6 +20,7 @@ from typing import IO, cast
 from dialeval.readers.archive import ByteStream, decompressed, is_compressed
 from dialeval.readers.decoding import as_utf8, decode, whole_characters
 from dialeval.readers.reader import Place, UnreadableError
+from dialeval.remote import is_url, open_url
 
 HEAD = 1 << 16
 """How much of the start of a file decides on its format."""
@@ -33,6 +34,7 @@ class Source:
 
     def __init__(self, path: str | os.PathLike[str], label: str = "") -> None:
         self.is_stdin = os.fspath(path) == "-"
+        self.is_remote = is_url(os.fspath(path))
         self.path = Path(path)
         self.name = "<stdin>" if self.is_stdin else os.fspath(path)
         self.label = label or ("stdin" if self.is_stdin else stem(self.path))
@@ -45,17 +47,17 @@ class Source:
     @cached_property
     def reads_once(self) -> bool:
         """Standard input and other pipes (`<(zcat ...)`) cannot be read again."""
-        if self.is_stdin:
-            return True
+        if self.is_stdin or self.is_remote:
+            return self.is_stdin
         return self.path.exists() and not self.path.is_file() and not self.is_directory
 
     @cached_property
     def is_directory(self) -> bool:
-        return not self.is_stdin and self.path.is_dir()
+        return not self.is_stdin and not self.is_remote and self.path.is_dir()
 
     @property
     def is_missing(self) -> bool:
-        return not self.is_stdin and not os.path.lexists(self.path)
+        return not self.is_stdin and not self.is_remote and not os.path.lexists(self.path)
 
     @cached_property
     def head(self) -> bytes:
@@ -97,6 +99,9 @@ class Source:
             raise UnreadableError(f"cannot be opened: {_reason(error)}") from error
 
     def _file(self) -> IO[bytes]:
+        if self.is_remote:
+            file, self._size = open_url(self.name)
+            return file
         file = self.path.open("rb")
         self._size = os.fstat(file.fileno()).st_size
         return file

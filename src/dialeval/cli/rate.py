@@ -1,0 +1,266 @@
+"""`dialeval rate FILE...`: people judge dialogues in the browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dialeval.cli.arguments import (
+    Columns,
+    Format,
+    Limit,
+    Quiet,
+    SkipBad,
+    Verbose,
+    load_samples,
+    parse_pairs,
+)
+from dialeval.errors import UsageError
+
+if TYPE_CHECKING:
+    from dialeval.rating.job import Job
+    from dialeval.rating.starting import Started
+    from dialeval.readers import Samples
+
+DEFAULT_QUALITIES = "coherence,fluency,overall"
+DEFAULT_SHARE = 0.05
+MOST_PRINTED = 20
+
+
+def rate(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Files or folders of dialogues, data sets by name, or runs. Left out: goes on with"
+            " the job in --db.",
+            show_default=False,
+        ),
+    ] = None,
+    qualities: Annotated[
+        str | None,
+        typer.Option(
+            help="What is rated, and on which scale: overall:1-5,natural:1-3. Without a scale: 1-5."
+            f" Default: {DEFAULT_QUALITIES}; with --compare, one question: which is better?",
+            show_default=False,
+        ),
+    ] = None,
+    describe: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="QUALITY=TEXT: what raters are asked about a quality. Repeat.", show_default=False
+        ),
+    ] = None,
+    raters: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=10_000,
+            help="How many people rate; each gets a link. Later on, a larger number adds some."
+            " Default: 3.",
+            show_default=False,
+        ),
+    ] = None,
+    per_item: Annotated[
+        int,
+        typer.Option(
+            "--per-item", min=0, help="How many of them see each dialogue; 0: all of them."
+        ),
+    ] = 0,
+    db: Annotated[
+        str,
+        typer.Option(
+            help="Where ratings are kept: a file, or postgresql+psycopg://USER:PASSWORD@HOST/NAME."
+        ),
+    ] = "ratings.db",
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Show two answers to the same item and ask which is better: of two or more files"
+            " or runs, or of the systems in one.",
+        ),
+    ] = False,
+    checks: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Attention checks (word salad), as a share of the dialogues."
+        ),
+    ] = DEFAULT_SHARE,
+    duplicates: Annotated[
+        float,
+        typer.Option(
+            min=0, max=0.5, help="Share of the dialogues that each rater sees a second time."
+        ),
+    ] = DEFAULT_SHARE,
+    title: Annotated[
+        str | None, typer.Option(help="What the pages are called.", show_default=False)
+    ] = None,
+    instructions: Annotated[
+        Path | None,
+        typer.Option(
+            help="A text file that raters read before they begin.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(help="The address to listen on. Any but loopback is open to other machines."),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
+    ] = 8000,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            help="A further name that this machine is called by in addresses. Repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    token: Annotated[
+        str,
+        typer.Option(
+            help="The code in the organiser's link, 16 characters or more. Default: a random one.",
+            show_default=False,
+        ),
+    ] = "",
+    open_browser: Annotated[
+        bool, typer.Option("--open", help="Open the organiser's page in the browser.")
+    ] = False,
+    format: Format = None,
+    map: Columns = None,
+    limit: Limit = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Of the orders, the attention checks and, with --limit, the selection."
+        ),
+    ] = 0,
+    skip_bad: SkipBad = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the links as one line of JSON.")
+    ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Let people rate dialogues, or say which of two answers is better, in their browsers.
+
+    Prints a link for each rater and one for the organiser, who sees progress, attention and
+    agreement. Every answer is on the disk before the page says "saved"; Ctrl-C stops the server,
+    and the same command goes on. Then: dialeval raters ratings.db, dialeval agree ratings.db
+    --scores RUN, dialeval export ratings.db -o ratings.jsonl.
+    """
+    needs_web()
+    from dialeval.cli.show import show_warnings
+    from dialeval.rating.material import read_material
+    from dialeval.rating.starting import start
+    from dialeval.terminal import counting_bar
+    from dialeval.web.rating.serving import links, prepare
+    from dialeval.web.serving import Serving
+
+    def load(path: str) -> Samples:
+        return load_samples(
+            [path], format, map, None, None, limit, seed if limit else None, skip_bad
+        )
+
+    material = read_material(files, load, limit=limit, seed=seed) if files else []
+    for source in material if not quiet else []:
+        if source.problems:
+            show_warnings(source.problems, verbose)
+    job, given = _job(
+        qualities, describe, compare, title, instructions, per_item, checks, duplicates, seed
+    )
+    with counting_bar("making the job", quiet=quiet or as_json) as progress:
+        started = start(
+            db,
+            material,
+            job,
+            raters=raters,
+            organiser=token,
+            given=given,
+            progress=progress,
+        )
+    serving = prepare(started.store, host, port, tuple(name or ()))
+
+    def tell(serving: Serving) -> None:
+        found = links(started.store, serving)
+        if as_json:
+            record = {"organiser": found.organiser, "raters": found.raters, "port": serving.port}
+            typer.echo(json.dumps(record))
+        else:
+            _tell(started, found.organiser, found.raters, quiet)
+        if open_browser:
+            typer.launch(found.organiser)
+
+    serving.run(tell)
+
+
+def _job(
+    qualities: str | None,
+    describe: list[str] | None,
+    compare: bool,
+    title: str | None,
+    instructions: Path | None,
+    per_item: int,
+    checks: float,
+    duplicates: float,
+    seed: int,
+) -> tuple[Job, list[str]]:
+    """What was asked for, and the names of the fields that somebody named."""
+    from dialeval.rating.job import Job
+    from dialeval.rating.quality import PREFERENCE, described, parse_qualities
+
+    asked = parse_qualities(qualities or (PREFERENCE if compare else DEFAULT_QUALITIES))
+    job = Job(
+        kind="compare" if compare else "rate",
+        qualities=described(asked, parse_pairs(describe, "--describe")),
+        title=title or ("Which answer is better?" if compare else "Rating dialogues"),
+        instructions=instructions.read_text(encoding="utf-8") if instructions else "",
+        seed=seed,
+        per_item=per_item,
+        checks=checks,
+        duplicates=duplicates,
+    )
+    named = {
+        "qualities": qualities or describe,
+        "kind": compare,
+        "title": title,
+        "instructions": instructions,
+        "per_item": per_item,
+        "checks": checks != DEFAULT_SHARE,
+        "duplicates": duplicates != DEFAULT_SHARE,
+    }
+    return job, [field for field, value in named.items() if value]
+
+
+def needs_web() -> None:
+    from importlib.util import find_spec
+
+    needed = ("jinja2", "python_multipart", "sqlalchemy", "starlette", "uvicorn")
+    if missing := [name.replace("_", "-") for name in needed if find_spec(name) is None]:
+        raise UsageError(f"rating needs {', '.join(missing)}: pip install 'dialeval[web]'")
+
+
+def _tell(started: Started, organiser: str, raters: dict[str, str], quiet: bool) -> None:
+    from dialeval.table import count
+    from dialeval.terminal import say
+
+    if not quiet:
+        for remark in started.remarks:
+            say(remark, stderr=True, style="yellow")
+        done = "New job" if started.is_new else "Going on with the job"
+        say(f"{done} in {started.store.address.shown}. Organiser:\n\n    {organiser}\n")
+        say("Raters, one link each:\n")
+    for name, link in list(raters.items())[:MOST_PRINTED]:
+        say(f"    {name:<10}{link}")
+    if len(raters) > MOST_PRINTED:
+        more = count(len(raters) - MOST_PRINTED, "further link")
+        say(f"    and {more} on the organiser's page")
+    if not quiet:
+        say("\nCtrl-C stops the server; the same command goes on.")

@@ -1,0 +1,139 @@
+"""Making a rating database, and opening one that is there."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, insert, inspect, select
+
+from dialeval.errors import UsageError
+from dialeval.rating import schema
+from dialeval.rating.database import Address, connect, parse_address, reading, writing
+from dialeval.rating.job import Job
+from dialeval.rating.order import assignments
+from dialeval.rating.store import Store, read_tasks
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+ROWS_AT_ONCE = 5000
+CREATION_LOCK = 0x6469616C65
+"""Two processes that create the same PostgreSQL job meet at this advisory lock."""
+
+Progress = Callable[[int, int], None]
+
+
+def open_store(place: str, *, read_only: bool = False) -> Store | None:
+    """The job that is kept there; None where there is none yet."""
+    address = parse_address(place)
+    if address.path is not None and (not address.path.exists() or not address.path.stat().st_size):
+        return None
+    engine = connect(address, read_only=read_only)
+    try:
+        with reading(engine, address) as connection:
+            facts = _facts(connection)
+        if facts is None and address.path is None:
+            engine.dispose()
+            return None
+        return Store(engine, address, _job_of(facts, address), facts or {})
+    except BaseException:
+        engine.dispose()
+        raise
+
+
+def _job_of(facts: dict[str, str] | None, address: Address) -> Job:
+    if facts is None:
+        raise UsageError(f"{address.shown}: is a database, but not one of dialeval rate")
+    version = facts.get("schema_version", "")
+    if version != str(schema.SCHEMA_VERSION):
+        raise UsageError(
+            f"{address.shown}: has rating format {version}; this dialeval reads format"
+            f" {schema.SCHEMA_VERSION}. Use the version of dialeval that made it to export it."
+        )
+    return Job.from_record(json.loads(facts["job"]), ())
+
+
+def create_store(
+    place: str,
+    job: Job,
+    raters: int,
+    *,
+    organiser: str = "",
+    progress: Progress = lambda done, total: None,
+) -> Store:
+    """Keeps a new job, whole or not at all; where another process was faster, opens its job."""
+    address = parse_address(place)
+    if raters < 1:
+        raise UsageError("at least one rater is needed")
+    engine = connect(address)
+    facts = {
+        "schema_version": str(schema.SCHEMA_VERSION),
+        "job": json.dumps(job.to_record()),
+        "organiser": organiser or secrets.token_urlsafe(16),
+        "secret": secrets.token_hex(32),
+    }
+    try:
+        with writing(engine, address) as connection:
+            if engine.dialect.name == "postgresql":
+                connection.execute(select(func.pg_advisory_xact_lock(CREATION_LOCK)))
+            if _facts(connection) is None:
+                schema.create_tables(connection)
+                connection.execute(
+                    insert(schema.facts), [{"name": name, "value": facts[name]} for name in facts]
+                )
+                rows = [
+                    {"number": t.number, "kind": t.kind, "record": json.dumps(t.to_record())}
+                    for t in job.tasks
+                ]
+                for start in range(0, len(rows), ROWS_AT_ONCE):
+                    connection.execute(insert(schema.tasks), rows[start : start + ROWS_AT_ONCE])
+                _add_raters(connection, job, 0, raters, progress)
+    finally:
+        engine.dispose()
+    store = open_store(place)
+    assert store is not None
+    return store
+
+
+def add_raters(store: Store, total: int) -> None:
+    """Until there are so many. They get the same tasks as the others, in an order of their own."""
+    with writing(store.engine, store.address) as connection:
+        known = connection.scalar(select(func.count()).select_from(schema.raters)) or 0
+        if known < total and store.job.per_item:
+            raise UsageError(
+                f"{store.address.shown}: raters cannot be added where each dialogue goes to"
+                f" {store.job.per_item} of them: the shares are given out. It has {known} raters."
+            )
+        job = replace(store.job, tasks=tuple(read_tasks(connection, "sample", "check")))
+        _add_raters(connection, job, known, total, lambda done, of: None)
+
+
+def _facts(connection: Connection) -> dict[str, str] | None:
+    if not inspect(connection).has_table(schema.MARK):
+        return None
+    return {row[0]: row[1] for row in connection.execute(select(schema.facts))}
+
+
+def _add_raters(
+    connection: Connection, job: Job, known: int, total: int, progress: Progress
+) -> None:
+    for number in range(known + 1, total + 1):
+        rater = {"number": number, "name": f"rater-{number}", "token": secrets.token_urlsafe(16)}
+        connection.execute(insert(schema.raters), rater)
+        rows = [
+            {
+                "rater": number,
+                "position": one.position,
+                "task": one.task,
+                "is_repeat": one.repeat,
+                "is_flipped": one.flipped,
+            }
+            for one in assignments(job, number, total)
+        ]
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            connection.execute(insert(schema.assignments), rows[start : start + ROWS_AT_ONCE])
+        progress(number - known, total - known)

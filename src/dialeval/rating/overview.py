@@ -1,0 +1,218 @@
+"""How the job goes: progress, attention and steadiness of each rater, agreement, who wins.
+
+attention        share of the attention checks that a rater passed
+self-agreement   share of the answers that a rater gave again when a task came a second time
+alpha            Krippendorff's, ordinal (`agreement/alpha.py`); of comparisons, interval
+kappa            Fleiss' (`agreement/kappa.py`). Comparisons are counted both ways round, a win of
+                 one as a loss of the other: which system is called the first must not matter, and
+                 chance is then as likely to choose either
+win rate         of a system over all of its comparisons, ties half
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from dialeval.agreement.alpha import krippendorff_alpha
+from dialeval.agreement.coefficient import Agreement
+from dialeval.agreement.kappa import fleiss_kappa
+from dialeval.agreement.ranks import Floats
+from dialeval.agreement.student import normal_quantile
+from dialeval.rating.bradley_terry import Outcome, Ranking, bradley_terry
+from dialeval.rating.job import Job, Task
+from dialeval.rating.quality import FIRST, SECOND, TIE
+from dialeval.rating.results import first_answers
+from dialeval.rating.store import Counted, Store
+
+
+@dataclass(frozen=True)
+class Share:
+    """So many of so many."""
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        return self.count / self.of if self.of else None
+
+
+@dataclass(frozen=True)
+class RaterProgress:
+    """One rater. `last` is when the rater last saved something, empty before the first time."""
+
+    name: str
+    pages: Share
+    checks: Share
+    steady: Share
+    last: str
+
+
+@dataclass(frozen=True)
+class QualityAgreement:
+    """How far raters agree on one quality. Comparisons have no mean."""
+
+    quality: str
+    ratings: int
+    mean: float | None
+    alpha: Agreement
+    kappa: Agreement
+
+
+@dataclass(frozen=True)
+class PairCount:
+    """How often the first system beat the second. The interval is Wilson's, over items: what
+    several raters say of one item counts as one observation."""
+
+    first: str
+    second: str
+    wins: int
+    ties: int
+    losses: int
+    rate: float
+    low: float
+    high: float
+    items: int
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Which system people prefer, for one quality."""
+
+    quality: str
+    win_rates: Mapping[str, float]
+    pairs: tuple[PairCount, ...]
+    ranking: Ranking
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Everything that the organiser's page shows."""
+
+    raters: tuple[RaterProgress, ...]
+    agreement: tuple[QualityAgreement, ...]
+    preferences: tuple[Preferences, ...]
+    tasks: int
+    checks: int
+
+    @property
+    def pages(self) -> Share:
+        return Share(sum(r.pages.count for r in self.raters), sum(r.pages.of for r in self.raters))
+
+    def to_record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def overview(store: Store) -> Overview:
+    """From what is saved at this moment."""
+    job, counted, totals = store.job, store.counted(), store.totals()
+    tasks = {task.number: task for task in store.tasks()}
+    checks = {number for number, task in tasks.items() if task.kind == "check"}
+    by_rater: dict[str, list[Counted]] = {name: [] for name in totals}
+    for one in counted:
+        by_rater[one.rater].append(one)
+    judged = [one for one in counted if one.task not in checks]
+    answers = first_answers(judged)
+    return Overview(
+        tuple(_rater(name, by_rater[name], totals[name], job, checks) for name in totals),
+        tuple(_agreement(q.name, answers, list(totals), job) for q in job.qualities),
+        tuple(_preferences(q.name, answers, tasks) for q in job.qualities)
+        if job.kind == "compare"
+        else (),
+        len(tasks) - len(checks),
+        len(checks),
+    )
+
+
+def _rater(
+    name: str, own: Sequence[Counted], total: int, job: Job, checks: set[int]
+) -> RaterProgress:
+    tested = [job.passes(one.answers) for one in own if one.task in checks]
+    first = {one.task: one.answers for one in own if not one.is_repeat}
+    pairs = [(first[one.task], one.answers) for one in own if one.is_repeat and one.task in first]
+    same = [before[q.name] == after[q.name] for before, after in pairs for q in job.qualities]
+    return RaterProgress(
+        name,
+        Share(len(own), total),
+        Share(sum(tested), len(tested)),
+        Share(sum(same), len(same)),
+        max((one.saved_at for one in own), default=""),
+    )
+
+
+def _agreement(
+    quality: str, answers: Mapping[int, Sequence[Counted]], names: Sequence[str], job: Job
+) -> QualityAgreement:
+    table = _table(quality, answers, names)
+    given = table[~np.isnan(table)]
+    mean = float(given.mean()) if len(given) and job.kind == "rate" else None
+    if job.kind == "compare":
+        table = np.vstack([table, FIRST + SECOND - table])
+    return QualityAgreement(
+        quality,
+        len(given),
+        mean,
+        krippendorff_alpha(table, "interval" if job.kind == "compare" else "ordinal"),
+        fleiss_kappa(table),
+    )
+
+
+def _table(quality: str, answers: Mapping[int, Sequence[Counted]], names: Sequence[str]) -> Floats:
+    """Tasks x raters, NaN where nobody answered."""
+    columns = {name: place for place, name in enumerate(names)}
+    table = np.full((len(answers), len(names)), np.nan)
+    for row, of_task in enumerate(answers.values()):
+        for one in of_task:
+            table[row, columns[one.rater]] = one.answers[quality]
+    return table
+
+
+def _preferences(
+    quality: str, answers: Mapping[int, Sequence[Counted]], tasks: Mapping[int, Task]
+) -> Preferences:
+    outcomes = []
+    for number, of_task in answers.items():
+        first, second = tasks[number].samples
+        item = first.item or first.dialogue or str(number)
+        outcomes += [
+            Outcome(first.system, second.system, one.answers[quality], item) for one in of_task
+        ]
+    shares: dict[str, list[float]] = {}
+    by_pair: dict[tuple[str, str], list[Outcome]] = {}
+    for one in outcomes:
+        shares.setdefault(one.first, []).append(one.share)
+        shares.setdefault(one.second, []).append(1 - one.share)
+        by_pair.setdefault((one.first, one.second), []).append(one)
+    rates = {name: sum(won) / len(won) for name, won in shares.items()}
+    return Preferences(
+        quality,
+        dict(sorted(rates.items(), key=lambda pair: -pair[1])),
+        tuple(_pair(first, second, found) for (first, second), found in by_pair.items()),
+        bradley_terry(outcomes),
+    )
+
+
+def _pair(first: str, second: str, outcomes: Sequence[Outcome]) -> PairCount:
+    shares = [one.share for one in outcomes]
+    ties = sum(share == TIE for share in shares)
+    wins = sum(share > TIE for share in shares)
+    by_item: dict[str, list[float]] = {}
+    for one in outcomes:
+        by_item.setdefault(one.item, []).append(one.share)
+    rate = sum(sum(own) / len(own) for own in by_item.values()) / len(by_item)
+    low, high = wilson(rate, len(by_item))
+    return PairCount(
+        first, second, wins, ties, len(shares) - wins - ties, rate, low, high, len(by_item)
+    )
+
+
+def wilson(rate: float, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's (1927) interval of a share of n observations."""
+    z = normal_quantile((1 + level) / 2)
+    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (rate * (1 - rate) / n + z * z / (4 * n * n)) ** 0.5
+    return max(0.0, centre - half), min(1.0, centre + half)

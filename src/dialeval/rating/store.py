@@ -1,0 +1,303 @@
+"""Keeps a rating job and what raters say, so that nothing that was acknowledged is ever lost.
+
+`save` returns when the rating is on the disk, and saving the same submission again changes nothing:
+a browser that heard no answer sends it again. Any number of processes may use a store at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, exists, func, insert, select, tuple_
+from sqlalchemy.exc import IntegrityError
+
+from dialeval.errors import UsageError
+from dialeval.rating import schema
+from dialeval.rating.database import Address, reading, writing
+from dialeval.rating.group_commit import GroupCommit
+from dialeval.rating.job import Answers, Job, Task, TaskKind
+from dialeval.rating.order import Assignment
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection, Engine
+
+MOST_TRIES = 5
+"""Of a save that meets another save of the same submission in another process."""
+LONGEST_SUBMISSION = 100
+MOST_REMEMBERED = 200_000
+"""Assignments in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """A person, known by number only. `token` is the secret part of the person's link."""
+
+    number: int
+    name: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """What a rater sees at one position."""
+
+    assignment: Assignment
+    task: Task
+    answers: Answers | None
+    """What the rater said here before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """`is_repeat`: the same submission was here already, and nothing was added."""
+
+    is_repeat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The answers of one rater at one position that count: the last ones."""
+
+    number: int
+    rater: str
+    position: int
+    task: int
+    is_repeat: bool
+    is_flipped: bool
+    answers: Answers
+    saved_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Submission:
+    rater: int
+    position: int
+    answers: str
+    name: str
+
+    @property
+    def key(self) -> tuple[int, int, str]:
+        return self.rater, self.position, self.name
+
+
+class Store:
+    """An opened rating database. `job` holds everything but the tasks, which may be many."""
+
+    def __init__(self, engine: Engine, address: Address, job: Job, facts: dict[str, str]) -> None:
+        self.address = address
+        self.job = job
+        self.organiser = facts["organiser"]
+        self.secret = bytes.fromhex(facts["secret"])
+        self.digest = json.loads(facts["job"])["digest"]
+        self.engine = engine
+        self._assignments: dict[tuple[int, int], Assignment] = {}
+        self._totals: dict[int, int] = {}
+        self._commit: GroupCommit[_Submission, Saved] = GroupCommit(self._save_all)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def raters(self) -> list[Rater]:
+        with reading(self.engine, self.address) as connection:
+            rows = connection.execute(select(schema.raters).order_by(schema.raters.c.number))
+            return [Rater(*row) for row in rows]
+
+    def find_rater(self, token: str) -> Rater | None:
+        return self._raters_by_token.get(token) or self._look_up(token)
+
+    @cached_property
+    def _raters_by_token(self) -> dict[str, Rater]:
+        return {rater.token: rater for rater in self.raters()}
+
+    def _look_up(self, token: str) -> Rater | None:
+        """Another process may have added a rater."""
+        with reading(self.engine, self.address) as connection:
+            query = select(schema.raters).where(schema.raters.c.token == token)
+            row = connection.execute(query).first()
+        return Rater(*row) if row else None
+
+    def tasks(self, *kinds: TaskKind) -> Iterator[Task]:
+        """All tasks of these kinds (of none: all), in their order."""
+        with reading(self.engine, self.address) as connection:
+            yield from read_tasks(connection, *(kinds or ("sample", "check")))
+
+    def locate(self, rater: Rater, position: int) -> Assignment | None:
+        """What the rater sees there. It never changes, so it is looked up once."""
+        key = (rater.number, position)
+        if key not in self._assignments:
+            own = schema.assignments.c
+            with reading(self.engine, self.address) as connection:
+                row = connection.execute(
+                    select(schema.assignments).where(
+                        own.rater == rater.number, own.position == position
+                    )
+                ).first()
+            if row is None:
+                return None
+            if len(self._assignments) > MOST_REMEMBERED:
+                self._assignments.clear()
+            self._assignments[key] = Assignment(position, row.task, row.is_repeat, row.is_flipped)
+        return self._assignments[key]
+
+    def first_open(self, rater: Rater) -> int | None:
+        """The first position without a rating; None: all is done."""
+        own, given = schema.assignments.c, schema.ratings.c
+        is_rated = exists().where(and_(given.rater == own.rater, given.position == own.position))
+        query = (
+            select(own.position)
+            .where(own.rater == rater.number, ~is_rated)
+            .order_by(own.position)
+            .limit(1)
+        )
+        with reading(self.engine, self.address) as connection:
+            return connection.scalar(query)
+
+    def total(self, rater: Rater) -> int:
+        """How many pages the rater has."""
+        if rater.number not in self._totals:
+            own = schema.assignments.c
+            query = select(func.max(own.position)).where(own.rater == rater.number)
+            with reading(self.engine, self.address) as connection:
+                self._totals[rater.number] = connection.scalar(query) or 0
+        return self._totals[rater.number]
+
+    def done(self, rater: Rater) -> int:
+        """How many of them are rated."""
+        given = schema.ratings.c
+        query = select(func.count(given.position.distinct())).where(given.rater == rater.number)
+        with reading(self.engine, self.address) as connection:
+            return connection.scalar(query) or 0
+
+    def show(self, rater: Rater, position: int) -> Showing | None:
+        """The task at this position; None where there is none."""
+        if (assignment := self.locate(rater, position)) is None:
+            return None
+        given = schema.ratings.c
+        with reading(self.engine, self.address) as connection:
+            row = connection.execute(
+                select(schema.tasks).where(schema.tasks.c.number == assignment.task)
+            ).one()
+            said = connection.scalar(
+                select(given.answers)
+                .where(given.rater == rater.number, given.position == position)
+                .order_by(given.number.desc())
+                .limit(1)
+            )
+        task = Task.from_record(row.number, row.kind, json.loads(row.record))
+        return Showing(assignment, task, json.loads(said) if said else None)
+
+    def save(self, rater: Rater, position: int, answers: Answers, submission: str) -> Saved:
+        """On the disk when it returns. The same submission with the same answers counts once.
+
+        A form that is sent again with other answers (a browser without scripts went back) is a
+        changed mind: it gets the next revision.
+        """
+        if not self.job.allows(answers):
+            raise UsageError("these are no complete answers to what is asked here")
+        if not 0 < len(submission) <= LONGEST_SUBMISSION or not submission.isascii():
+            raise UsageError("the submission has no proper name")
+        text = json.dumps({name: float(answers[name]) for name in sorted(answers)})
+        return self._commit(_Submission(rater.number, position, text, submission))
+
+    def _save_all(self, batch: Sequence[_Submission]) -> list[Saved | Exception]:
+        """In one transaction; where that fails, each in its own, to find out whose fault it is."""
+        try:
+            with writing(self.engine, self.address) as connection:
+                return [*_save(connection, batch)]
+        except IntegrityError:
+            return [self._save_alone(one) for one in batch]
+
+    def _save_alone(self, one: _Submission) -> Saved | Exception:
+        for _ in range(MOST_TRIES):
+            try:
+                with writing(self.engine, self.address) as connection:
+                    return _save(connection, [one])[0]
+            except IntegrityError:
+                continue  # another process was faster with the same submission
+        return UsageError("this rating cannot be saved: there is nothing to rate at this position")
+
+    def last_number(self) -> int:
+        """Of the ratings: it grows with each."""
+        with reading(self.engine, self.address) as connection:
+            return connection.scalar(select(func.max(schema.ratings.c.number))) or 0
+
+    def counted(self) -> list[Counted]:
+        """The last answers of every rater at every position, in the order of raters and pages."""
+        given, own = schema.ratings.c, schema.assignments.c
+        last = select(func.max(given.number)).group_by(given.rater, given.position)
+        query = (
+            select(
+                given.number,
+                schema.raters.c.name.label("rater"),
+                given.position,
+                own.task,
+                own.is_repeat,
+                own.is_flipped,
+                given.answers,
+                given.saved_at,
+            )
+            .join(schema.raters, schema.raters.c.number == given.rater)
+            .join(
+                schema.assignments,
+                and_(own.rater == given.rater, own.position == given.position),
+            )
+            .where(given.number.in_(last))
+            .order_by(given.rater, given.position)
+        )
+        with reading(self.engine, self.address) as connection:
+            rows = connection.execute(query).all()
+        return [Counted(**{**row._mapping, "answers": json.loads(row.answers)}) for row in rows]
+
+    def totals(self) -> dict[str, int]:
+        """Rater -> pages to rate."""
+        query = (
+            select(schema.raters.c.name, func.count())
+            .join(schema.assignments, schema.assignments.c.rater == schema.raters.c.number)
+            .group_by(schema.raters.c.number, schema.raters.c.name)
+            .order_by(schema.raters.c.number)
+        )
+        with reading(self.engine, self.address) as connection:
+            return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def read_tasks(connection: Connection, *kinds: str) -> Iterator[Task]:
+    query = select(schema.tasks).where(schema.tasks.c.kind.in_(kinds))
+    for row in connection.execute(query.order_by(schema.tasks.c.number)):
+        yield Task.from_record(row.number, row.kind, json.loads(row.record))
+
+
+def _save(connection: Connection, batch: Sequence[_Submission]) -> list[Saved]:
+    """Two statements, however many submissions: what is known of them, and what is new."""
+    given = schema.ratings.c
+    known: dict[tuple[int, int, str], tuple[int, str]] = {}
+    for row in connection.execute(
+        select(given.rater, given.position, given.submission, given.revision, given.answers)
+        .where(tuple_(given.rater, given.position, given.submission).in_([o.key for o in batch]))
+        .order_by(given.number)
+    ):
+        known[row.rater, row.position, row.submission] = (row.revision, row.answers)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    new, saved = [], []
+    for one in batch:
+        revision, answers = known.get(one.key, (-1, ""))
+        saved.append(Saved(is_repeat=answers == one.answers))
+        if answers != one.answers:
+            known[one.key] = (revision + 1, one.answers)
+            new.append(
+                {
+                    "rater": one.rater,
+                    "position": one.position,
+                    "submission": one.name,
+                    "revision": revision + 1,
+                    "answers": one.answers,
+                    "saved_at": now,
+                }
+            )
+    if new:
+        connection.execute(insert(schema.ratings), new)
+    return saved
