@@ -23,7 +23,7 @@ from dialeval.version import __version__
 
 EXPECTED = Path(__file__).with_name("expected.json")
 METRICS = ("length", "distinct", "bleu", "bleu:mode=released", "rouge", "meteor", "chrf")
-METRICS_WITH_MODELS = ("coherence", "fluency", "full", "bertscore", "greedy-matching")
+METRICS_WITH_MODELS = ("coherence", "fluency", "full", "bertscore", "greedy-matching", "mme-crs")
 SAMPLES = 9
 TOLERANCE = 1e-6
 TOLERANCE_WITH_MODELS = 1e-3
