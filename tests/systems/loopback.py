@@ -92,20 +92,18 @@ class Handler(BaseHTTPRequestHandler):
             self.server.times.append(time.monotonic())
             self.server.busy += 1
             self.server.busiest = max(self.server.busiest, self.server.busy)
-        try:
-            time.sleep(self.server.delay)
-            manner = text.split()[0]
-            if self.server.right_key not in self.headers.get("Authorization", ""):
-                self.send(401, b'{"error": {"message": "Incorrect API key"}}')
-            elif self.server.refuse_all:
-                self.send(500, b"down for today")
-            elif manner in MANNERS:
-                getattr(self, manner.replace("-", "_"))(text, times)
-            else:
-                self.send(200, completion(f"{text} Indeed, after {len(record['messages'])}."))
-        finally:
-            with self.server.lock:
-                self.server.busy -= 1
+        time.sleep(self.server.delay)
+        with self.server.lock:  # before the answer: whoever has it may ask the next at once
+            self.server.busy -= 1
+        manner = text.split()[0]
+        if self.server.right_key not in self.headers.get("Authorization", ""):
+            self.send(401, b'{"error": {"message": "Incorrect API key"}}')
+        elif self.server.refuse_all:
+            self.send(500, b"down for today")
+        elif manner in MANNERS:
+            getattr(self, manner.replace("-", "_"))(text, times)
+        else:
+            self.send(200, completion(f"{text} Indeed, after {len(record['messages'])}."))
 
     def send(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)
