@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import show_result
+from dialeval.cli.train.common import Corpora, Epochs, Out, Patience, Seed, show_result
 from dialeval.cli.train.pone import (
     Context,
-    Data,
     Encoder,
-    Epochs,
-    FirstSeed,
-    Licence,
+    KnownLicence,
     MatrixStart,
-    Out,
     Pairs,
-    Patience,
     Seeds,
     run_training,
 )
 
 
 def bert_ruber(
-    data: Data,
+    data: Corpora,
     out: Out,
     model: Encoder = "minilm-l6",
     context: Context = "last",
@@ -29,9 +24,9 @@ def bert_ruber(
     matrix: MatrixStart = "identity",
     epochs: Epochs = 100,
     patience: Patience = 10,
-    seed: FirstSeed = 0,
+    seed: Seed = 0,
     seeds: Seeds = 1,
-    licence: Licence = None,
+    licence: KnownLicence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

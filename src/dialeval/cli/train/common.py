@@ -1,4 +1,4 @@
-"""What every recipe does with its words: the command for the card, remarks, the result."""
+"""What every recipe has: options, the command for the card, remarks, the result."""
 
 from __future__ import annotations
 
@@ -7,12 +7,40 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from dialeval.training.card import Card
+
+Corpora = Annotated[
+    list[Path],
+    typer.Option(
+        "--data",
+        help="A DailyDialog folder, a file that `dialeval data formats` lists, or a data set by"
+        " name. Repeat.",
+        show_default=False,
+    ),
+]
+Corpus = Annotated[
+    Path,
+    typer.Option(
+        "--data",
+        help="A DailyDialog folder, a file that `dialeval data formats` lists, or a data set by"
+        " name.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
+]
+Epochs = Annotated[int, typer.Option(min=1, help="Passes over the data.")]
+Patience = Annotated[
+    int, typer.Option(min=0, help="Stop after so many epochs without a gain; 0: never.")
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Licence = Annotated[str, typer.Option(help="Licence of the data, for the card.")]
 
 
 def this_command() -> str:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dialeval.cli.arguments import Format, Json, Quiet
-from dialeval.cli.train.common import show_result, teller, this_command
+from dialeval.cli.train.common import (
+    Corpus,
+    Epochs,
+    Licence,
+    Out,
+    Seed,
+    show_result,
+    teller,
+    this_command,
+)
 
 
 def lm(
-    data: Annotated[
-        Path,
-        typer.Option(
-            help="A DailyDialog folder, or a file that `dialeval data formats` lists.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
-    ],
+    data: Corpus,
+    out: Out,
     model: Annotated[str, typer.Option(help="The model to start from.")] = "smollm2-135m",
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 1,
+    epochs: Epochs = 1,
     tokens: Annotated[
         int | None,
         typer.Option(
@@ -42,8 +42,8 @@ def lm(
     evaluate_on: Annotated[
         int, typer.Option(min=1, help="Dialogues of validation and of test to measure on.")
     ] = 200,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    seed: Seed = 0,
+    licence: Licence = "unknown",
     format: Format = None,
     as_json: Json = False,
     quiet: Quiet = False,

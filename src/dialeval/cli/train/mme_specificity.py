@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import show_result, teller, this_command
+from dialeval.cli.train.common import (
+    Corpora,
+    Epochs,
+    Licence,
+    Out,
+    Seed,
+    show_result,
+    teller,
+    this_command,
+)
 
 
 def mme_specificity(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            help="A DailyDialog folder, a file that `dialeval data formats` lists, or a data set by"
-            " name. Repeat.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
-    ],
+    data: Corpora,
+    out: Out,
     backbone: Annotated[
         str, typer.Option(help="The encoder that learns to guess, by name or path.")
     ] = "minilm-l6",
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 2,
+    epochs: Epochs = 2,
     responses: Annotated[
         int | None,
         typer.Option(min=20, help="Learn from at most this many responses.", show_default=False),
@@ -45,8 +44,8 @@ def mme_specificity(
         int, typer.Option(min=4, help="Word-pieces of a response that are read.")
     ] = 25,
     batch: Annotated[int, typer.Option(min=1, help="Responses per step.")] = 64,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    seed: Seed = 0,
+    licence: Licence = "unknown",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import show_result, teller, this_command
+from dialeval.cli.train.common import (
+    Corpora,
+    Epochs,
+    Licence,
+    Out,
+    Patience,
+    Seed,
+    show_result,
+    teller,
+    this_command,
+)
 
 
 class Loss(StrEnum):
@@ -24,17 +34,8 @@ class Negatives(StrEnum):
 
 
 def mme_topic(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            help="A DailyDialog folder, a file that `dialeval data formats` lists, or a data set by"
-            " name. Repeat.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
-    ],
+    data: Corpora,
+    out: Out,
     vectors: Annotated[str, typer.Option(help="The word vectors, which stay as they are.")] = (
         "glove-50d"
     ),
@@ -63,10 +64,8 @@ def mme_topic(
     heads: Annotated[int, typer.Option(min=1, help="Heads of each layer.")] = 4,
     units: Annotated[int, typer.Option(min=1, help="Width of a layer, all heads together.")] = 64,
     turns: Annotated[int, typer.Option(min=1, help="Turns of the context that are read.")] = 2,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 6,
-    patience: Annotated[
-        int, typer.Option(min=0, help="Stop after so many epochs without a gain; 0: never.")
-    ] = 3,
+    epochs: Epochs = 6,
+    patience: Patience = 3,
     pairs: Annotated[
         int | None,
         typer.Option(min=20, help="Learn from at most this many pairs.", show_default=False),
@@ -76,8 +75,8 @@ def mme_topic(
     dropout: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of units left out while learning.")
     ] = 0.1,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same judge.")] = 0,
-    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    seed: Seed = 0,
+    licence: Licence = "unknown",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

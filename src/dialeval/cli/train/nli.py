@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import show_result, teller, this_command
+from dialeval.cli.train.common import Epochs, Licence, Out, Seed, show_result, teller, this_command
 
 
 def nli(
@@ -20,9 +20,7 @@ def nli(
             show_default=False,
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
-    ],
+    out: Out,
     model: Annotated[str, typer.Option(help="The encoder to start from.")] = "minilm-l6",
     sources: Annotated[
         list[str] | None,
@@ -36,7 +34,7 @@ def nli(
             "--from", help="Go on from adapters that were trained before.", show_default=False
         ),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 3,
+    epochs: Epochs = 3,
     pairs: Annotated[
         int | None,
         typer.Option(min=1, help="Learn from at most this many pairs.", show_default=False),
@@ -53,8 +51,8 @@ def nli(
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Pairs per step.")] = 32,
     length: Annotated[int, typer.Option(min=8, help="Tokens of a pair that are read.")] = 96,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    seed: Seed = 0,
+    licence: Licence = "unknown",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

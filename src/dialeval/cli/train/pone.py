@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import show_result, teller, this_command
+from dialeval.cli.train.common import (
+    Corpora,
+    Epochs,
+    Out,
+    Patience,
+    Seed,
+    show_result,
+    teller,
+    this_command,
+)
 
 if TYPE_CHECKING:
     from dialeval.training.card import Card
     from dialeval.training.fit_pair_scorer import PairScorerOptions
 
-Data = Annotated[
-    list[Path],
-    typer.Option(
-        help="A corpus by name (dailydialog), a folder or a file of dialogues. Repeat for several.",
-        show_default=False,
-    ),
-]
-Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
-]
 Encoder = Annotated[str, typer.Option("--model", help="The frozen encoder that reads the texts.")]
 Context = Annotated[
     Literal["last", "sum", "weighted"],
@@ -42,17 +41,11 @@ MatrixStart = Annotated[
         " in the released code."
     ),
 ]
-Epochs = Annotated[int, typer.Option(min=1, help="Most passes over the pairs.")]
-Patience = Annotated[
-    int,
-    typer.Option(min=0, help="Stop after so many epochs without higher accuracy; 0: never."),
-]
-FirstSeed = Annotated[int, typer.Option(help="The same seed gives the same scorer.")]
 Seeds = Annotated[
     int,
     typer.Option(min=1, help="Train with this many seeds and keep the best on held-out pairs."),
 ]
-Licence = Annotated[
+KnownLicence = Annotated[
     str | None,
     typer.Option(
         help="Licence of the data, for the card; that of a data set by name is known.",
@@ -69,7 +62,7 @@ Beside = Annotated[
 
 
 def pone(
-    data: Data,
+    data: Corpora,
     out: Out,
     model: Encoder = "minilm-l6",
     context: Context = "last",
@@ -118,10 +111,10 @@ def pone(
     matrix: MatrixStart = "identity",
     epochs: Epochs = 100,
     patience: Patience = 10,
-    seed: FirstSeed = 0,
+    seed: Seed = 0,
     seeds: Seeds = 1,
     beside: Beside = None,
-    licence: Licence = None,
+    licence: KnownLicence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import show_result, teller, this_command
+from dialeval.cli.train.common import (
+    Corpora,
+    Epochs,
+    Licence,
+    Out,
+    Patience,
+    Seed,
+    show_result,
+    teller,
+    this_command,
+)
 
 
 class Loss(StrEnum):
@@ -18,27 +27,16 @@ class Loss(StrEnum):
 
 
 def ruber(
-    data: Annotated[
-        list[Path],
-        typer.Option(
-            help="A DailyDialog folder, a file that `dialeval data formats` lists, or a data set by"
-            " name. Repeat.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
-    ],
+    data: Corpora,
+    out: Out,
     model: Annotated[str, typer.Option(help="The word vectors, which stay as they are.")] = (
         "glove-50d"
     ),
     loss: Annotated[
         Loss, typer.Option(help="cross-entropy: that of PONE's code. margin: the paper's.")
     ] = Loss.cross_entropy,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 8,
-    patience: Annotated[
-        int, typer.Option(min=0, help="Stop after so many epochs without a gain; 0: never.")
-    ] = 3,
+    epochs: Epochs = 8,
+    patience: Patience = 3,
     pairs: Annotated[
         int | None,
         typer.Option(min=20, help="Learn from at most this many pairs.", show_default=False),
@@ -47,8 +45,8 @@ def ruber(
     words: Annotated[int, typer.Option(min=1, help="Words of a text that are read.")] = 40,
     batch: Annotated[int, typer.Option(min=2, help="Pairs per step.")] = 256,
     learning_rate: Annotated[float, typer.Option(min=0.0, help="Highest learning rate.")] = 2e-3,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same scorer.")] = 0,
-    licence: Annotated[str, typer.Option(help="Licence of the data, for the card.")] = "unknown",
+    seed: Seed = 0,
+    licence: Licence = "unknown",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

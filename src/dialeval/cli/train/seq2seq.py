@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dialeval.cli.arguments import Format, Json, Quiet
-from dialeval.cli.train.common import show_result, teller, this_command
+from dialeval.cli.train.common import Corpus, Licence, Out, Seed, show_result, teller, this_command
 
 if TYPE_CHECKING:
     from dialeval.training.train_seq2seq import Plan
@@ -21,16 +21,6 @@ class Preset(StrEnum):
     paper = "paper"
 
 
-Data = Annotated[
-    Path,
-    typer.Option(
-        help="A DailyDialog folder, or a file that `dialeval data formats` lists.",
-        show_default=False,
-    ),
-]
-Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
-]
 PresetOption = Annotated[
     Preset,
     typer.Option(
@@ -62,12 +52,10 @@ Vocabulary = Annotated[
 EvaluateOn = Annotated[
     int, typer.Option(min=1, help="Dialogues of validation and of test to measure on.")
 ]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
-Licence = Annotated[str, typer.Option(help="Licence of the data, for the card.")]
 
 
 def seq2seq(
-    data: Data,
+    data: Corpus,
     out: Out,
     preset: PresetOption = Preset.small,
     epochs: Epochs = None,
@@ -99,7 +87,7 @@ def seq2seq(
 
 
 def generator(
-    data: Data,
+    data: Corpus,
     out: Out,
     preset: PresetOption = Preset.small,
     epochs: Epochs = None,

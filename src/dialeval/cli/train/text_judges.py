@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import show_result, teller, this_command
+from dialeval.cli.train.common import (
+    Corpora,
+    Epochs,
+    Licence,
+    Out,
+    Patience,
+    Seed,
+    show_result,
+    teller,
+    this_command,
+)
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,17 +27,6 @@ if TYPE_CHECKING:
     from dialeval.models.twin_judge import TwinJudgeConfig
     from dialeval.training.train_text_judge import Lesson
 
-Data = Annotated[
-    list[Path],
-    typer.Option(
-        help="A DailyDialog folder, a file that `dialeval data formats` lists, or a data set by"
-        " name. Repeat.",
-        show_default=False,
-    ),
-]
-Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Directory for the result.", show_default=False)
-]
 Backbone = Annotated[
     str,
     typer.Option(
@@ -39,10 +38,6 @@ Full = Annotated[
 ]
 Rank = Annotated[
     int | None, typer.Option(min=1, help="Rank of the low-rank adapter; 8 if left out.")
-]
-Epochs = Annotated[int, typer.Option(min=1, help="Most passes over the examples.")]
-Patience = Annotated[
-    int, typer.Option(min=0, help="Stop after so many epochs without a gain; 0: never.")
 ]
 PerEpoch = Annotated[
     int | None,
@@ -56,8 +51,6 @@ LearningRate = Annotated[
 ]
 ResponseTokens = Annotated[int, typer.Option(min=4, help="Tokens of a response that are read.")]
 ContextTokens = Annotated[int, typer.Option(min=4, help="Tokens of the turns that are read.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same judge.")]
-Licence = Annotated[str, typer.Option(help="Licence of the data, for the card.")]
 
 
 class Way(StrEnum):
@@ -73,7 +66,7 @@ class Negatives(StrEnum):
 
 
 def mme_fluency(
-    data: Data,
+    data: Corpora,
     out: Out,
     backbone: Backbone = "minilm-l6",
     full: Full = False,
@@ -114,7 +107,7 @@ def mme_fluency(
 
 
 def mme_relevance(
-    data: Data,
+    data: Corpora,
     out: Out,
     backbone: Backbone = "minilm-l6",
     full: Full = False,
