@@ -20,11 +20,11 @@ from dialeval.models.source import Models
 from dialeval.models.text_judge import TextJudgeConfig
 from dialeval.models.twin_judge import TwinJudgeConfig
 from dialeval.question import Judge
+from dialeval.training.judge_recipe import Example
 from dialeval.training.loop import Settings
 from dialeval.training.mme_engagement import engagement_lesson
 from dialeval.training.mme_fluency import fluency_lesson
 from dialeval.training.mme_relevance import mean_vectors, relevance_lesson
-from dialeval.training.text_judge import Example
 from dialeval.training.train_ruber import load_table
 from dialeval.training.train_text_judge import Lesson, make_recipe, train_text_judge
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dialeval.training.engagement_data import Engaging, balance, load_engagement
+from dialeval.training.judge_recipe import Example
 from dialeval.training.pair_corpus import rated_sets_here
-from dialeval.training.text_judge import Example
 from dialeval.training.train_text_judge import Lesson
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from dialeval.training.fluency_examples import fluency_example
+from dialeval.training.judge_recipe import Example
 from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs, rated_sets_here
 from dialeval.training.stopwords import STOPWORDS
-from dialeval.training.text_judge import Example
 from dialeval.training.train_text_judge import Lesson, corpus_facts
 
 WHOLE = 10_000

@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.training.fluency_examples import drop_stopwords, words_of
+from dialeval.training.judge_recipe import Example
 from dialeval.training.negative_sampling import NegativeSampler, SamplerName, SamplerOptions
 from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs, rated_sets_here
 from dialeval.training.stopwords import STOPWORDS
-from dialeval.training.text_judge import Example
 from dialeval.training.train_ruber import load_table
 from dialeval.training.train_text_judge import Lesson, corpus_facts
 

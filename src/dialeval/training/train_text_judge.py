@@ -15,9 +15,10 @@ from dialeval.models.source import offline
 from dialeval.models.text_judge import TextJudgeConfig, TextJudgeNetwork, load_encoder
 from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork
 from dialeval.training.card import Card
+from dialeval.training.judge_recipe import Example, Examples, accuracy, targets_of
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
 from dialeval.training.pair_corpus import PairCorpus
-from dialeval.training.text_judge import Example, Examples, TextJudgeRecipe
+from dialeval.training.text_judge import TextJudgeRecipe
 from dialeval.training.twin_judge import TwinJudgeRecipe
 from dialeval.training.workplace import exclusive, refuse_finished
 
@@ -69,7 +70,9 @@ def train_text_judge(
             data=lesson.data,
             settings=asdict(settings) | config.to_record() | {"batch": batch},
             scores={
-                f"accuracy on {name} ({len(examples):,} examples)": accuracy(recipe, examples)
+                f"accuracy on {name} ({len(examples):,} examples)": accuracy(
+                    recipe.predict(examples), targets_of(examples)
+                )
                 for name, examples in measured.items()
             },
             curve=state.curve,
@@ -114,13 +117,6 @@ def trained_tensors(network: TextJudgeNetwork | TwinJudgeNetwork) -> dict[str, t
     own = low_rank_tensors(network.encoder) or network.encoder.state_dict()
     head = {n: t for n, t in network.state_dict().items() if not n.startswith("encoder.")}
     return head | {f"encoder.{name}": tensor for name, tensor in own.items()}
-
-
-def accuracy(recipe: TextJudgeRecipe | TwinJudgeRecipe, examples: Sequence[Example]) -> float:
-    """Share of examples on the right side of one half."""
-    logits = recipe.predict(examples)
-    targets = torch.tensor([example.target for example in examples])
-    return float(((logits > 0) == (targets > 0.5)).double().mean())
 
 
 def _round(network: torch.nn.Module) -> None:
