@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format unit dist bench clean
+.PHONY: help demo test check format unit pictures dist bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z.]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -20,7 +20,7 @@ help: ## list the targets
 	@touch $@
 
 .venv/.installed-dev: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,augment,train,web,postgres,dev]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[models,augment,train,web,postgres,ray,dev]'
 	@touch $@ .venv/.installed
 
 demo: .venv/.installed ## install, fetch the models, score the example, probe a small bot, show it
@@ -52,6 +52,10 @@ unit: .venv/.installed-dev ## the tests alone; fetches the embedded models
 format: .venv/.installed-dev ## reformat the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+pictures: .venv/.installed-dev ## the pictures of README and docs, by Chromium
+	@$(BIN)/dialeval models get --preset default --quiet
+	$(BIN)/python scripts/make_pictures.py
 
 dist: .venv/.installed-dev ## build a wheel that works alone
 	rm -rf dist

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from dialeval.registry import DEFAULT_METRICS, make_metrics
 
 if TYPE_CHECKING:
     from dialeval.engine.cache import AnswerCache
+    from dialeval.engine.chunk import Workers
     from dialeval.metric import Metric
     from dialeval.question import ModelSource
     from dialeval.run import Run
@@ -33,6 +34,9 @@ def score(
     cache: str | Path | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
     progress: Callable[[int, int], None] = lambda done, read: None,
+    on: str = "local",
+    ray_address: str = "",
+    workers: int | None = None,
 ) -> Run:
     """Scores every sample with every metric and returns the run.
 
@@ -44,7 +48,12 @@ def score(
     cache         the SQLite file of answers; by default one in the user's cache directory
     calibrations  scales of an earlier run (`Run.calibrations`) instead of ones fitted on this
     progress      called with the number of samples that are done, and of those read so far
+    on            `ray` scores on a Ray cluster: the same run, by several workers (docs/scaling.md)
+    ray_address   of a cluster that is there; by default $RAY_ADDRESS, and without that a cluster
+                  on this machine that ends with the run
+    workers       how many, on Ray; by default one for each GPU or core
     """
+    _check_place(on, ray_address, workers, cache)
     if isinstance(samples, str | Path):
         raise UsageError(
             f"score takes samples: dialeval.score(dialeval.load({str(samples)!r}), ...)"
@@ -55,12 +64,15 @@ def score(
         from dialeval.engine.job import Job
         from dialeval.run import open_run
 
-        with _answer_cache(chosen, cache) as answers:
+        source = models or _built_in_models(chosen)
+        spread = _ray_workers(chosen, source, ray_address, workers) if on == "ray" else None
+        with _answer_cache(chosen if spread is None else (), cache) as answers:
             Job(
                 directory,
                 chosen,
-                models=models or _built_in_models(chosen),
+                models=source,
                 cache=answers,
+                workers=spread,
                 calibrations=calibrations,
                 overwrite=overwrite,
                 progress=progress,
@@ -78,6 +90,25 @@ def score(
         raise
     weakref.finalize(run, shutil.rmtree, temporary, ignore_errors=True)
     return run
+
+
+def _check_place(on: str, ray_address: str, workers: int | None, cache: str | Path | None) -> None:
+    if on not in ("local", "ray"):
+        raise UsageError(f"a run can be scored on 'local' or 'ray', not on {on!r}")
+    if on == "local" and (ray_address or workers is not None):
+        raise UsageError("an address or a number of workers is for Ray: add --on ray")
+    if on == "ray" and cache is not None:
+        raise UsageError("workers on Ray keep their answers in memory: they take no cache")
+    if workers is not None and workers < 1:
+        raise UsageError(f"workers must be at least 1, not {workers}")
+
+
+def _ray_workers(
+    metrics: Sequence[Metric], models: ModelSource | None, address: str, count: int | None
+) -> Workers:
+    from dialeval.engine.ray import RayWorkers
+
+    return RayWorkers(metrics, models, address=address, count=count)
 
 
 def _built_in_models(metrics: Iterable[Metric]) -> ModelSource | None:

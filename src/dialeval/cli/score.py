@@ -60,6 +60,30 @@ def score(
     parts: Annotated[
         bool, typer.Option("--parts", help="Show the parts of each metric, such as bleu-1.")
     ] = False,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="[local|ray]",
+            help="Where to score. ray: by several workers, on this machine or on a cluster;"
+            " the run is the same.",
+        ),
+    ] = "local",
+    ray_address: Annotated[
+        str,
+        typer.Option(
+            help="With --on ray: a cluster that is there, HOST:PORT or auto. By default"
+            " $RAY_ADDRESS; without that one is started on this machine.",
+            show_default=False,
+        ),
+    ] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --on ray: how many. By default one for each GPU or core of the cluster.",
+            show_default=False,
+        ),
+    ] = None,
     format: Format = None,
     map: Columns = None,
     rating: RatingColumns = None,
@@ -77,7 +101,7 @@ def score(
     row per system; with -o the run is kept, and goes on where it stopped if it is interrupted.
     """
     import dialeval
-    from dialeval.cli.show import show_answers, show_score_table, show_warnings
+    from dialeval.cli.show import show_answers, show_score_table, show_warnings, show_workers
     from dialeval.registry import DEFAULT_METRICS
     from dialeval.terminal import progress_bar, say, share_done
 
@@ -92,6 +116,9 @@ def score(
             preset=preset,
             calibrations=calibrations,
             progress=lambda done, read: update(done, share_done(samples.fraction(), done, read)),
+            on=on,
+            ray_address=ray_address,
+            workers=workers,
         )
     if as_json:
         summary = {"run": str(out) if out else None, "table": run.table(parts).to_records()}
@@ -102,5 +129,6 @@ def score(
     show_score_table(run.table(parts))
     if not quiet:
         show_answers(run.history[-1].get("answers", {}))
+        show_workers(run.history[-1].get("workers", {}))
     if out is None and not quiet:
         say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")

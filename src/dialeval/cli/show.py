@@ -35,6 +35,13 @@ def show_answers(counts: Mapping[str, int]) -> None:
         )
 
 
+def show_workers(workers: Mapping[str, int]) -> None:
+    """Who scored, where that was not this process alone, and what became of them."""
+    if workers:
+        lost = f"; {count(workers['lost'], 'lost worker')} replaced" if workers["lost"] else ""
+        say(f"scored by {count(workers['ray'], 'worker')} on Ray{lost}")
+
+
 def show_warnings(problems: Problems, verbose: bool) -> None:
     """What was odd in the input but did not stop the work: a count, or everything."""
     total = problems.errors + problems.warnings

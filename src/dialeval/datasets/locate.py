@@ -14,6 +14,7 @@ from dialeval.datasets.catalogue import DATASETS, find_entry
 from dialeval.datasets.dataset import Dataset
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.places import data_directory
+from dialeval.remote import expand, is_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def resolve(path: str | os.PathLike[str]) -> tuple[Target, ...]:
     reader to say that there is no such file; `name_hint` says what may have been meant.
     """
     given = os.fspath(path)
+    if is_url(given):
+        return tuple(Target(url) for url in expand(given))
     if given == "-" or os.path.lexists(given) or not is_dataset(given):
         return (Target(path),)
     dataset, part = find_entry(given)

@@ -31,6 +31,11 @@ class AnswerCounts:
     distinct: int = 0
     cached: int = 0
 
+    def add(self, more: AnswerCounts) -> None:
+        self.asked += more.asked
+        self.distinct += more.distinct
+        self.cached += more.cached
+
     def to_record(self) -> dict[str, int]:
         return {"asked": self.asked, "distinct": self.distinct, "cached": self.cached}
 

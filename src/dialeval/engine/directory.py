@@ -89,12 +89,9 @@ class RunDirectory:
             )
         return True
 
-    def write_shard(self, number: int, table: pa.Table, digest: bytes) -> None:
-        import pyarrow.parquet as pq
-
+    def write_shard(self, number: int, shard: bytes) -> None:
         with atomic_path(self.shard(number)) as temporary:
-            labelled = table.replace_schema_metadata({DIGEST_KEY: digest})
-            pq.write_table(labelled, temporary, compression="zstd")
+            temporary.write_bytes(shard)
 
     def finish(self, manifest: Mapping[str, Any], **history: Any) -> None:
         """The manifest makes the run complete; the shards are not needed any more."""
@@ -129,3 +126,15 @@ class RunDirectory:
                 shutil.rmtree(entry)
             elif entry.name != ".lock":
                 entry.unlink()
+
+
+def shard_bytes(table: pa.Table, digest: bytes) -> bytes:
+    """A finished chunk as the file that is to lie in `shards/`, labelled with its digest."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    labelled = table.replace_schema_metadata({DIGEST_KEY: digest})
+    with pa.BufferOutputStream() as file:
+        pq.write_table(labelled, file, compression="zstd")
+        shard: bytes = file.getvalue().to_pybytes()
+    return shard

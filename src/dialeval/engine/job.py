@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.engine.answers import Answerer, NoModels
+from dialeval.engine.answers import AnswerCounts, Answerer, NoModels
 from dialeval.engine.cache import AnswerCache
+from dialeval.engine.chunk import Chunk, ThisProcess, Workers, fingerprints
 from dialeval.engine.columns import (
     calibrate_table,
-    chunk_to_table,
     run_schema,
     scaled_columns,
     table_scores,
@@ -32,7 +33,7 @@ from dialeval.metric import Metric
 from dialeval.question import ModelSource
 from dialeval.run import open_run
 from dialeval.sample import Sample
-from dialeval.scores import Calibration, Score, Signature
+from dialeval.scores import Calibration, Signature
 from dialeval.storage import atomic_path
 from dialeval.version import __version__
 
@@ -51,6 +52,7 @@ CHUNKS_PER_ROW_GROUP = 8
 class Job:
     """Scores samples with some metrics into one directory.
 
+    workers     who scores the chunks; by default this process, with `models` and `cache`
     progress    called with the number of samples that are done, and of those read so far
     about_data  asked at the end what the manifest is to say of the input
     """
@@ -62,6 +64,7 @@ class Job:
         *,
         models: ModelSource | None = None,
         cache: AnswerCache | None = None,
+        workers: Workers | None = None,
         calibrations: Mapping[str, Calibration] | None = None,
         overwrite: bool = False,
         chunk: int | None = None,
@@ -72,18 +75,18 @@ class Job:
         self.directory = RunDirectory(directory)
         self.metrics = list(metrics)
         self.resumed = 0
-        self._read = 0
+        self._read = self._done = self._shards = 0
+        self._counts = AnswerCounts()
         self._overwrite = overwrite
         asks = any(metric.models() for metric in self.metrics)
         self._chunk = chunk or (CHUNK_WITH_MODELS if asks else CHUNK)
         self._progress = progress
         self._about_data = about_data
-        self._answerer = Answerer(source, cache)
+        self._workers = workers or ThisProcess(self.metrics, Answerer(source, cache))
         self._given = _check_calibrations(self.metrics, calibrations or {})
         self._schema = run_schema(self.metrics)
-        names = {name for metric in self.metrics for name in metric.models().values()}
-        fingerprints = {name: source.fingerprint(name) for name in sorted(names)}
-        self._signatures = {m.label: str(m.signature(fingerprints)) for m in self.metrics}
+        weights = fingerprints(self.metrics, source)
+        self._signatures = {m.label: str(m.signature(weights)) for m in self.metrics}
 
     def run(self, samples: Iterable[Sample]) -> None:
         with self.directory.exclusive(self._overwrite):
@@ -103,49 +106,39 @@ class Job:
         )
         pools = Pools(self.metrics)
         data_digest = hashlib.sha256()
-        shards = 0
+        missing = self._missing_chunks(samples, pools, data_digest)
+        with closing(self._workers.score(missing, self._tell_under_way)) as finished:
+            for scored in finished:
+                self.directory.write_shard(scored.number, scored.shard)
+                self._counts.add(scored.counts)
+                self._tell_done(scored.samples)
+        data = {"sha256": data_digest.hexdigest(), **self._about_data()}
+        self._finish(range(self._shards), pools, data)
+
+    def _missing_chunks(
+        self, samples: Iterable[Sample], pools: Pools, data_digest: hashlib._Hash
+    ) -> Iterator[Chunk]:
+        """Reads the input, and yields the chunks of it that are not there yet."""
         for chunk in _chunks(samples, self._chunk):
             for sample in chunk:
                 pools.add(sample)
             digests = b"".join(sample.digest() for sample in chunk)
             data_digest.update(digests)
+            digest = hashlib.sha256(digests).hexdigest().encode()
+            number, self._shards = self._shards, self._shards + 1
             self._read += len(chunk)
-            self._write_chunk(shards, chunk, hashlib.sha256(digests).hexdigest().encode())
-            shards += 1
-            self._progress(self._read, self._read)
-        data = {"sha256": data_digest.hexdigest(), **self._about_data()}
-        self._finish(range(shards), pools, data)
+            if self.directory.holds_shard(number, digest):
+                self.resumed += len(chunk)
+                self._tell_done(len(chunk))
+            else:
+                yield Chunk(number, chunk, digest)
 
-    def _write_chunk(self, number: int, chunk: list[Sample], digest: bytes) -> None:
-        if self.directory.holds_shard(number, digest):
-            self.resumed += len(chunk)
-        else:
-            table = chunk_to_table(chunk, self._score(chunk), self.metrics)
-            self.directory.write_shard(number, table, digest)
+    def _tell_done(self, samples: int) -> None:
+        self._done += samples
+        self._progress(self._done, self._read)
 
-    def _score(self, chunk: Sequence[Sample]) -> list[list[Score]]:
-        """Asks the questions of all metrics together, then scores metric by metric."""
-        open_pairs = [
-            (m, s)
-            for m, metric in enumerate(self.metrics)
-            for s, sample in enumerate(chunk)
-            if not metric.obstacle(sample)
-        ]
-        asked = {(m, s): tuple(self.metrics[m].ask(chunk[s])) for m, s in open_pairs}
-        answers = self._answerer.answer(
-            (q for questions in asked.values() for q in questions),
-            lambda known, distinct: self._progress(
-                self._read - len(chunk) + len(chunk) * known // distinct, self._read
-            ),
-        )
-
-        def score(m: int, s: int) -> Score:
-            metric, sample = self.metrics[m], chunk[s]
-            if (m, s) not in asked:
-                return Score.missing(metric.obstacle(sample))
-            return metric.score(sample, [answers[question] for question in asked[m, s]])
-
-        return [[score(m, s) for s in range(len(chunk))] for m in range(len(self.metrics))]
+    def _tell_under_way(self, samples: int) -> None:
+        self._progress(self._done + samples, self._read)
 
     def _finish(self, shards: range, pools: Pools, data: Mapping[str, Any]) -> None:
         """Shards -> calibrated scores.parquet, summary and manifest."""
@@ -172,7 +165,7 @@ class Job:
         manifest = build_manifest(
             self.metrics, signatures, data, counts, summaries, calibrations, set(self._given), pools
         )
-        self.directory.finish(manifest, answers=self._answerer.counts.to_record())
+        self.directory.finish(manifest, answers=self._counts.to_record(), **self._workers.report())
 
     def _calibrations(self, shards: range) -> dict[str, Calibration]:
         """By column: those that were given, for the rest one fitted on all raw values of this

@@ -97,10 +97,7 @@ def _metric_record(
         "levels": sorted(metric.levels),
         "direction": metric.direction,
         "range": [_finite(bound) for bound in metric.range],
-        "parts": [
-            {"name": part.name, "summary": part.summary, "many": part.many}
-            for part in metric.parts()
-        ],
+        "parts": [part.to_record() for part in metric.parts()],
         "citation": metric.citation,
         "calibration": _calibration_record(label, scaled),
         "calibration_given": not given.isdisjoint(scaled),

@@ -1,0 +1,195 @@
+"""Workers on a Ray cluster, for more than one core or one machine.
+
+This process reads the input, hands chunks to the workers, one actor each, and writes the shards
+that they give back: the run directory is that of the local engine, to the byte where no model
+computes, and a run that was begun on one of the two can be finished on the other. Plain actors
+rather than Ray Data, because chunks have a place and a digest by which a run is resumed: Ray Data
+would cut the input into blocks of its own.
+
+A worker that dies costs the chunk it had in hand, which another one scores again. A chunk that
+costs `TRIES` workers ends the job.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from dialeval.engine.answers import NoModels
+from dialeval.engine.chunk import Chunk, ScoredChunk, fingerprints
+from dialeval.engine.ray_cluster import cluster, first_line, import_ray
+from dialeval.engine.ray_worker import Worker
+from dialeval.errors import DialevalError, JobError, UsageError
+from dialeval.metric import Metric
+from dialeval.question import ModelSource
+from dialeval.version import __version__
+
+TRIES = 3
+"""Workers that a chunk may cost."""
+
+LOOK_SECONDS = 1.0
+"""How often workers are asked how far they are."""
+
+
+@dataclass
+class Seat:
+    """A worker, the chunks that it was given (the first of them is in hand), and how far it is."""
+
+    actor: Any
+    queue: deque[tuple[Chunk, Any]] = field(default_factory=deque)
+    look: Any = None
+    under_way: int = 0
+
+    def give(self, chunk: Chunk) -> None:
+        self.queue.append((chunk, self.actor.score.remote(chunk)))
+
+
+class RayWorkers:
+    """Workers on the cluster at `address` (by default $RAY_ADDRESS), or on this machine.
+
+    count  how many; by default one for each GPU if models are asked and there are any, else one
+           for each core
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[Metric],
+        models: ModelSource | None,
+        *,
+        address: str = "",
+        count: int | None = None,
+    ) -> None:
+        self._ray = import_ray()
+        self._metrics = list(metrics)
+        self._models = models or NoModels()
+        self._asks = any(metric.models() for metric in self._metrics)
+        self._address = address or os.environ.get("RAY_ADDRESS", "")
+        self._count = count
+        self._queue_length = 1 if self._asks else 2
+        """Chunks per worker. Where models compute for seconds, waiting for the next one is nothing;
+        a second one would only make other workers wait at the end."""
+        self._seats: list[Seat] = []
+        self._again: deque[Chunk] = deque()
+        self._deaths: Counter[int] = Counter()
+
+    def score(
+        self, chunks: Iterator[Chunk], under_way: Callable[[int], None]
+    ) -> Generator[ScoredChunk, None, None]:
+        """The cluster is there from the first chunk to the last: a finished run starts none."""
+        first = next(chunks, None)
+        if first is None:
+            return
+        with cluster(self._address, self._count):
+            start = self._actor_maker()
+            self._seats = [Seat(start()) for _ in range(self._count or 0)]
+            try:
+                yield from self._score(chain([first], chunks), under_way, start)
+            finally:
+                for seat in self._seats:
+                    self._ray.kill(seat.actor)
+
+    def report(self) -> Mapping[str, Any]:
+        if not self._seats:
+            return {}
+        return {"workers": {"ray": len(self._seats), "lost": self._deaths.total()}}
+
+    def _actor_maker(self) -> Callable[[], Any]:
+        """Settles how many workers there will be, and what starts one."""
+        there = self._ray.cluster_resources()
+        cores, gpus = int(there.get("CPU", 0)), int(there.get("GPU", 0))
+        unit, room = ("GPU", gpus) if self._asks and gpus else ("core", cores)
+        self._count = self._count or max(1, room)
+        if self._count > room:
+            raise UsageError(
+                f"{self._count} workers take a {unit} each, but the cluster has {room}"
+            )
+        actor = self._ray.remote(
+            num_cpus=1, num_gpus=int(unit == "GPU"), concurrency_groups={"look": 1}
+        )(Worker)
+        weights = fingerprints(self._metrics, self._models)
+        arguments = [self._ray.put(one) for one in (self._metrics, self._models, weights)]
+        return lambda: actor.remote(*arguments, __version__)
+
+    def _score(
+        self,
+        chunks: Iterator[Chunk],
+        under_way: Callable[[int], None],
+        start: Callable[[], Any],
+    ) -> Iterator[ScoredChunk]:
+        while True:
+            self._fill(chunks)
+            in_hand = {seat.queue[0][1]: seat for seat in self._seats if seat.queue}
+            if not in_hand:
+                return
+            finished, _ = self._ray.wait(list(in_hand), timeout=LOOK_SECONDS)
+            for answer in finished:
+                seat = in_hand[answer]
+                if scored := self._collect(seat, answer):
+                    yield scored
+                else:
+                    seat.actor, seat.look = start(), None
+            if not finished and self._asks:
+                under_way(self._look())
+
+    def _fill(self, chunks: Iterator[Chunk]) -> None:
+        """Gives every worker chunks, those first that have none."""
+        while True:
+            seat = min(self._seats, key=lambda seat: len(seat.queue))
+            if len(seat.queue) >= self._queue_length:
+                return
+            chunk = self._again.popleft() if self._again else next(chunks, None)
+            if chunk is None:
+                return
+            seat.give(chunk)
+
+    def _collect(self, seat: Seat, answer: Any) -> ScoredChunk | None:
+        """What the worker gives back; None if it is dead, and its chunks are to be done again."""
+        lost = self._ray.exceptions
+        try:
+            scored: ScoredChunk = self._ray.get(answer)
+        except (lost.RayActorError, lost.ObjectLostError, lost.OutOfMemoryError) as error:
+            self._bury(seat, error)
+            return None
+        except lost.RayTaskError as error:
+            if isinstance(error.cause, DialevalError):
+                raise error.cause from None
+            raise
+        seat.queue.popleft()
+        seat.under_way = 0
+        return scored
+
+    def _bury(self, seat: Seat, error: Exception) -> None:
+        """Only the chunk in hand can be to blame; those behind it are merely done elsewhere."""
+        with suppress(Exception):  # it may be half dead: unreachable, or without its object store
+            self._ray.kill(seat.actor)
+        number = seat.queue[0][0].number
+        self._deaths[number] += 1
+        if self._deaths[number] >= TRIES:
+            samples = seat.queue[0][0].samples
+            raise JobError(
+                f"{TRIES} workers died over the samples {samples[0].id!r} to {samples[-1].id!r}."
+                f" Is there too little memory? The last one: {first_line(error)}"
+            ) from error
+        self._again.extend(chunk for chunk, _ in seat.queue)
+        seat.queue.clear()
+        seat.under_way = 0
+
+    def _look(self) -> int:
+        """How many samples are done in the chunks in hand. Who does not answer at once is asked
+        again the next time."""
+        for seat in self._seats:
+            if seat.queue and seat.look is None:
+                seat.look = seat.actor.under_way.options(concurrency_group="look").remote()
+        asked = {seat.look: seat for seat in self._seats if seat.look is not None}
+        if asked:
+            answered, _ = self._ray.wait(list(asked), num_returns=len(asked), timeout=0.2)
+            for answer in answered:
+                asked[answer].look = None
+                with suppress(self._ray.exceptions.RayError):  # `_collect` will hear of it
+                    asked[answer].under_way = self._ray.get(answer)
+        return sum(seat.under_way for seat in self._seats if seat.queue)
