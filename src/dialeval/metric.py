@@ -41,6 +41,13 @@ class Part:
     name: str
     summary: str
     many: bool = False
+    weight: float | None = None
+    """Of a sub-metric in a composed metric: its share of the score."""
+
+    def to_record(self) -> dict[str, object]:
+        """As the manifest of a run keeps it."""
+        record = {"name": self.name, "summary": self.summary, "many": self.many}
+        return record if self.weight is None else {**record, "weight": self.weight}
 
 
 class Pool(Protocol):

@@ -186,3 +186,13 @@ def test_preferences_are_read_as_ratings(dialeval, tmp_path):
     (report,) = json.loads(done.out)
     assert (report["quality"], report["n_items"]) == ("preference", 8)
     assert report["alpha_interval"]["value"] == 1
+
+
+@pytest.mark.parametrize("options", [("--token", "short"), ("--qualities", "")])
+def test_what_makes_no_sense_leaves_no_database_behind(chats, tmp_path, options):
+    place = tmp_path / "r.db"
+    serving = Serving(str(chats), "--db", str(place), *options)
+    _, errors = serving.process.communicate(timeout=60)
+    assert serving.process.returncode == 2
+    assert options[0] in errors
+    assert not place.exists()

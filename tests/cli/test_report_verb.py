@@ -63,11 +63,15 @@ def test_the_browser_opens_it_when_asked(dialeval, run, tmp_path, monkeypatch):
         (["RUN", "-o", "FOLDER"], "is a folder"),
         (["RUN", "--sample", "0"], "--sample"),
         (["tests"], "is not a run"),
+        (["RUNS"], "is not a run, but holds some: "),
         ([], "RUN"),
     ],
 )
 def test_what_makes_no_sense_is_refused(dialeval, run, tmp_path, arguments, message):
-    words = [w.replace("RUN", str(run)).replace("FOLDER", str(tmp_path)) for w in arguments]
+    places = {"RUNS": run.parent, "RUN": run, "FOLDER": tmp_path}
+    words = arguments
+    for name, place in places.items():
+        words = [word.replace(name, str(place)) for word in words]
     if "-o" not in words:
         words += ["-o", str(tmp_path / "never.html")]
     done = dialeval("report", *words)

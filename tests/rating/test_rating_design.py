@@ -211,3 +211,14 @@ def test_a_run_brings_its_scores_and_files_lose_their_ratings(tmp_path):
     job = design([source], Job("rate", parse_qualities("overall"))).job
     assert job.tasks[2].scores == ({"length": 3.0},)
     assert job.directions.keys() == {"length"}
+
+
+def test_a_limit_of_comparisons_counts_pairs_and_leaves_none_without_a_rival():
+    sources = [Material(name, tuple(answers_of(name, 30))) for name in ("a", "b")]
+    job = Job("compare", (Quality("preference"),), seed=3)
+    few = design(sources, job, 7)
+    assert len(few.job.tasks) == 7
+    assert few.remarks == ()
+    assert {task.samples for task in few.job.tasks} <= set(pair_up(sources).pairs)
+    assert design(sources, job, 7).job.digest() == few.job.digest()
+    assert design(sources, replace(job, seed=4), 7).job.tasks != few.job.tasks

@@ -88,8 +88,8 @@ class Composed(Metric):
 
     def parts(self) -> tuple[Part, ...]:
         return (
-            Part("first", "first from 0 to 1; its weight is 0.250"),
-            Part("second", "second from 0 to 1; its weight is 0.750"),
+            Part("first", "from 0 to 1", weight=0.25),
+            Part("second", "from 0 to 1", weight=0.75),
         )
 
 

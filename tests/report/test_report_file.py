@@ -73,10 +73,10 @@ def test_two_versions_are_joined_and_tested(versions, tmp_path):
     assert (written.runs, written.dialogues) == (("old", "new"), 30)
     assert "new differs from old on length: +1.37" in page
     assert "joined by id" in page
-    assert "5.00 → 8.00" in page or "5.000 → 8.000" in page
+    assert "5 → 8" in page
     changed = page[page.index('id="extremes"') : page.index('id="dialogues"')]
     assert changed.index("Rose most") < changed.index("w0 w1 w2 w3 w4 w5 w6 w7")
-    assert "5.000 → 1.000" in changed[changed.index("Fell most") :]
+    assert "5 → 1" in changed[changed.index("Fell most") :]
 
 
 def test_of_a_large_run_the_ends_and_a_random_part_are_shown_and_it_says_so(tmp_path):

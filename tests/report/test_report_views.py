@@ -18,7 +18,7 @@ def record(metric, **parts):
         "name": metric.name,
         "direction": "higher",
         "options": metric.options(),
-        "parts": [{"name": p.name, "summary": p.summary, "many": p.many} for p in metric.parts()],
+        "parts": [part.to_record() for part in metric.parts()],
     }
 
 

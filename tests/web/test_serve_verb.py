@@ -65,6 +65,11 @@ def test_a_port_that_is_taken_is_named_with_the_way_out(runs, prepared):
         prepare([runs], port=taken)
 
 
+def test_an_address_of_another_machine_is_no_matter_of_the_port(runs):
+    with pytest.raises(UsageError, match=r"192\.0\.2\.1: this machine has no such address"):
+        prepare([runs], host="192.0.2.1", port=0)
+
+
 def test_places_without_runs_are_named(tmp_path):
     with pytest.raises(UsageError, match="is not a directory"):
         prepare([tmp_path / "nothing"], port=0)

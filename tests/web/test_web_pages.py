@@ -170,11 +170,23 @@ def test_two_runs_stand_side_by_side(page, runs):
     chosen = [run_address(page, name).removeprefix("/run/") for name in ("first", "second")]
     text = words_of(ask(page, f"/compare?run={chosen[0]}&run={chosen[1]}").text)
     assert "length 3.950 4.950 +1.000" in text  # system b: 237 words in 60; one more each
-    assert "different samples" in text
+    assert "same id" not in text  # the same 120 questions
+    assert "share no sample" not in text
     assert "Only in the second: distinct:n=1" in text
     assert "dialeval compare" in text
     assert ask(page, f"/compare?run={chosen[0]}").status == 400
     assert ask(page, f"/compare?run={chosen[0]}&run={'0' * 16}").status == 404
+
+
+def test_two_runs_of_other_questions_are_told_apart(page, runs):
+    some = samples(120)[:40]
+    score(some, ["length"], out=runs / "part")
+    score([replace(one, id=f"other {one.id}") for one in some], ["length"], out=runs / "other")
+    first, part, other = (
+        run_address(page, name).removeprefix("/run/") for name in ("first", "part", "other")
+    )
+    assert "40 samples by the same id" in ask(page, f"/compare?run={first}&run={part}").text
+    assert "share no sample by its id" in ask(page, f"/compare?run={part}&run={other}").text
 
 
 class Elements(HTMLParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from made_up import Asking, Floored, LengthModels, sample, samples
 from dialeval import score
 from dialeval.errors import UsageError
 from dialeval.registry import METRICS
-from dialeval.web.rescore import MOST_WAITING, BusyError, Rescorer, sample_of
+from dialeval.web.rescore import MOST_WAITING, BusyError, Rescorer, _take_idle_cores, sample_of
 from dialeval.web.rows import RunRows
 
 
@@ -135,3 +136,16 @@ def test_too_many_at_once_are_turned_away(tmp_path, rescorer):
 def test_a_row_gives_its_sample_back(tmp_path):
     run = score([sample(1)], ["length"], out=tmp_path / "run")
     assert sample_of(RunRows(run).take([0])[0]) == sample(1)
+
+
+@pytest.mark.parametrize(("load", "threads"), [(0.2, 4), (2.6, 1), (50.0, 1)])
+def test_models_take_the_cores_that_have_nothing_to_do(monkeypatch, load, threads):
+    torch = pytest.importorskip("torch", reason="needs the extra 'models'")
+    before = torch.get_num_threads()
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    try:
+        _take_idle_cores()
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)

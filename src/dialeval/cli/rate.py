@@ -11,7 +11,6 @@ import typer
 from dialeval.cli.arguments import (
     Columns,
     Format,
-    Limit,
     Quiet,
     SkipBad,
     Verbose,
@@ -135,7 +134,15 @@ def rate(
     ] = False,
     format: Format = None,
     map: Columns = None,
-    limit: Limit = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="A random choice of so many dialogues of each file or run, or with --compare of so"
+            " many pairs.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[
         int,
         typer.Option(
@@ -161,15 +168,18 @@ def rate(
     from dialeval.rating.material import read_material
     from dialeval.rating.starting import start
     from dialeval.terminal import counting_bar
+    from dialeval.web.frame import check_token
     from dialeval.web.rating.serving import links, prepare
     from dialeval.web.serving import Serving
 
-    def load(path: str) -> Samples:
-        return load_samples(
-            [path], format, map, None, None, limit, seed if limit else None, skip_bad
-        )
+    if token:
+        check_token(token)
+    most = None if compare else limit  # of comparisons, pairs are counted
 
-    material = read_material(files, load, limit=limit, seed=seed) if files else []
+    def load(path: str) -> Samples:
+        return load_samples([path], format, map, None, None, most, seed if most else None, skip_bad)
+
+    material = read_material(files, load, limit=most, seed=seed) if files else []
     for source in material if not quiet else []:
         if source.problems:
             show_warnings(source.problems, verbose)
@@ -184,6 +194,7 @@ def rate(
             raters=raters,
             organiser=token,
             given=given,
+            most_pairs=limit,
             progress=progress,
         )
     serving = prepare(started.store, host, port, tuple(name or ()))
@@ -216,7 +227,8 @@ def _job(
     from dialeval.rating.job import Job
     from dialeval.rating.quality import PREFERENCE, described, parse_qualities
 
-    asked = parse_qualities(qualities or (PREFERENCE if compare else DEFAULT_QUALITIES))
+    usual = PREFERENCE if compare else DEFAULT_QUALITIES
+    asked = parse_qualities(usual if qualities is None else qualities)
     job = Job(
         kind="compare" if compare else "rate",
         qualities=described(asked, parse_pairs(describe, "--describe")),
@@ -228,7 +240,7 @@ def _job(
         duplicates=duplicates,
     )
     named = {
-        "qualities": qualities or describe,
+        "qualities": qualities is not None or describe,
         "kind": compare,
         "title": title,
         "instructions": instructions,

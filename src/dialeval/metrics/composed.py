@@ -91,7 +91,7 @@ class ComposedMetric(Metric):
 
     def parts(self) -> tuple[Part, ...]:
         return tuple(
-            Part(term.spec, f"{term.spec} from 0 to 1; its weight is {weight:.3f}")
+            Part(term.spec, f"{term.spec} from 0 to 1; its weight is {weight:.3f}", weight=weight)
             for term, weight in self._described()
         )
 

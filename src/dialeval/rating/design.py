@@ -29,11 +29,14 @@ class Design:
     remarks: tuple[str, ...] = ()
 
 
-def design(material: Sequence[Material], job: Job) -> Design:
-    """The job with its tasks: each sample on its own, or rival answers side by side."""
+def design(material: Sequence[Material], job: Job, most_pairs: int | None = None) -> Design:
+    """The job with its tasks: each sample on its own, or rival answers side by side, of these a
+    random `most_pairs`."""
     directions = {name: way for source in material for name, way in source.directions.items()}
     job = replace(job, sources=tuple(one.name for one in material), directions=directions)
-    return _comparison(material, job) if job.kind == "compare" else _rating(material, job)
+    if job.kind == "compare":
+        return _comparison(material, job, most_pairs)
+    return _rating(material, job)
 
 
 def _rating(material: Sequence[Material], job: Job) -> Design:
@@ -47,8 +50,12 @@ def _rating(material: Sequence[Material], job: Job) -> Design:
     return Design(_with_tasks(job, judged, scores), tuple(remarks))
 
 
-def _comparison(material: Sequence[Material], job: Job) -> Design:
+def _comparison(material: Sequence[Material], job: Job, most: int | None) -> Design:
     found = pair_up(material)
+    pairs = found.pairs
+    if most is not None and most < len(pairs):
+        chosen = random.Random(f"{job.seed} pairs").sample(range(len(pairs)), most)
+        pairs = tuple(pairs[place] for place in sorted(chosen))
     scores = {
         ident: values
         for source in material
@@ -60,7 +67,7 @@ def _comparison(material: Sequence[Material], job: Job) -> Design:
         remarks.append(f"{found.left_out:,} samples have no rival: left out")
     if found.same:
         remarks.append(f"{found.same:,} pairs of equal answers: left out")
-    return Design(_with_tasks(job, found.pairs, scores), tuple(remarks))
+    return Design(_with_tasks(job, pairs, scores), tuple(remarks))
 
 
 def _with_tasks(

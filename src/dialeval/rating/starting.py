@@ -36,6 +36,7 @@ def start(
     raters: int | None = None,
     organiser: str = "",
     given: Sequence[str] = (),
+    most_pairs: int | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Started:
     """Makes the job of this material in the database, or goes on with the one that it holds.
@@ -45,7 +46,7 @@ def start(
     store = open_store(place)
     if store is not None:
         try:
-            _check_same(store, material, job, given)
+            _check_same(store, material, job, given, most_pairs)
             _check_organiser(store, organiser)
             if raters is not None:
                 _fit_raters(store, raters)
@@ -55,7 +56,7 @@ def start(
         return Started(store, is_new=False)
     if not material:
         raise UsageError(f"{place} holds no rating job yet: name the dialogues to rate")
-    designed = design(material, job)
+    designed = design(material, job, most_pairs)
     _check_shares(designed.job, raters or USUAL_RATERS)
     store = create_store(
         place, designed.job, raters or USUAL_RATERS, organiser=organiser, progress=progress
@@ -65,7 +66,13 @@ def start(
     return Started(store, is_new=True, remarks=designed.remarks)
 
 
-def _check_same(store: Store, material: Sequence[Material], job: Job, given: Sequence[str]) -> None:
+def _check_same(
+    store: Store,
+    material: Sequence[Material],
+    job: Job,
+    given: Sequence[str],
+    most_pairs: int | None,
+) -> None:
     stored, place = store.job, store.address.shown
     for name in given:
         if getattr(job, name) != getattr(stored, name):
@@ -74,15 +81,15 @@ def _check_same(store: Store, material: Sequence[Material], job: Job, given: Seq
                 f"{place} holds a job with another --{option}. A job never changes once raters may"
                 " have begun: leave the option out, or choose another --db."
             )
-    if material and _again(material, stored).job.digest() != store.digest:
+    if material and _again(material, stored, most_pairs).job.digest() != store.digest:
         raise UsageError(
             f"{place} holds a job about other dialogues. Choose another --db; or, to go on with"
             " that job, leave out the files."
         )
 
 
-def _again(material: Sequence[Material], stored: Job) -> Design:
-    return design(material, replace(stored, sources=(), directions={}))
+def _again(material: Sequence[Material], stored: Job, most_pairs: int | None) -> Design:
+    return design(material, replace(stored, sources=(), directions={}), most_pairs)
 
 
 def _check_organiser(store: Store, organiser: str) -> None:

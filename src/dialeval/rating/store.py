@@ -7,27 +7,23 @@ a browser that heard no answer sends it again. Any number of processes may use a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, exists, func, insert, select, tuple_
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import and_, exists, func, select
 
 from dialeval.errors import UsageError
 from dialeval.rating import schema
-from dialeval.rating.database import Address, reading, writing
-from dialeval.rating.group_commit import GroupCommit
+from dialeval.rating.database import Address, reading
 from dialeval.rating.job import Answers, Job, Task, TaskKind
 from dialeval.rating.order import Assignment
+from dialeval.rating.saving import Saved, Submission, group_commit
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
-MOST_TRIES = 5
-"""Of a save that meets another save of the same submission in another process."""
 LONGEST_SUBMISSION = 100
 MOST_REMEMBERED = 200_000
 """Assignments in memory."""
@@ -53,13 +49,6 @@ class Showing:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
-    """`is_repeat`: the same submission was here already, and nothing was added."""
-
-    is_repeat: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Counted:
     """The answers of one rater at one position that count: the last ones."""
 
@@ -71,18 +60,6 @@ class Counted:
     is_flipped: bool
     answers: Answers
     saved_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Submission:
-    rater: int
-    position: int
-    answers: str
-    name: str
-
-    @property
-    def key(self) -> tuple[int, int, str]:
-        return self.rater, self.position, self.name
 
 
 class Store:
@@ -97,7 +74,7 @@ class Store:
         self.engine = engine
         self._assignments: dict[tuple[int, int], Assignment] = {}
         self._totals: dict[int, int] = {}
-        self._commit: GroupCommit[_Submission, Saved] = GroupCommit(self._save_all)
+        self._commit = group_commit(engine, address)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -202,24 +179,7 @@ class Store:
         if not 0 < len(submission) <= LONGEST_SUBMISSION or not submission.isascii():
             raise UsageError("the submission has no proper name")
         text = json.dumps({name: float(answers[name]) for name in sorted(answers)})
-        return self._commit(_Submission(rater.number, position, text, submission))
-
-    def _save_all(self, batch: Sequence[_Submission]) -> list[Saved | Exception]:
-        """In one transaction; where that fails, each in its own, to find out whose fault it is."""
-        try:
-            with writing(self.engine, self.address) as connection:
-                return [*_save(connection, batch)]
-        except IntegrityError:
-            return [self._save_alone(one) for one in batch]
-
-    def _save_alone(self, one: _Submission) -> Saved | Exception:
-        for _ in range(MOST_TRIES):
-            try:
-                with writing(self.engine, self.address) as connection:
-                    return _save(connection, [one])[0]
-            except IntegrityError:
-                continue  # another process was faster with the same submission
-        return UsageError("this rating cannot be saved: there is nothing to rate at this position")
+        return self._commit(Submission(rater.number, position, text, submission))
 
     def last_number(self) -> int:
         """Of the ratings: it grows with each."""
@@ -269,35 +229,3 @@ def read_tasks(connection: Connection, *kinds: str) -> Iterator[Task]:
     query = select(schema.tasks).where(schema.tasks.c.kind.in_(kinds))
     for row in connection.execute(query.order_by(schema.tasks.c.number)):
         yield Task.from_record(row.number, row.kind, json.loads(row.record))
-
-
-def _save(connection: Connection, batch: Sequence[_Submission]) -> list[Saved]:
-    """Two statements, however many submissions: what is known of them, and what is new."""
-    given = schema.ratings.c
-    known: dict[tuple[int, int, str], tuple[int, str]] = {}
-    for row in connection.execute(
-        select(given.rater, given.position, given.submission, given.revision, given.answers)
-        .where(tuple_(given.rater, given.position, given.submission).in_([o.key for o in batch]))
-        .order_by(given.number)
-    ):
-        known[row.rater, row.position, row.submission] = (row.revision, row.answers)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    new, saved = [], []
-    for one in batch:
-        revision, answers = known.get(one.key, (-1, ""))
-        saved.append(Saved(is_repeat=answers == one.answers))
-        if answers != one.answers:
-            known[one.key] = (revision + 1, one.answers)
-            new.append(
-                {
-                    "rater": one.rater,
-                    "position": one.position,
-                    "submission": one.name,
-                    "revision": revision + 1,
-                    "answers": one.answers,
-                    "saved_at": now,
-                }
-            )
-    if new:
-        connection.execute(insert(schema.ratings), new)
-    return saved

@@ -65,11 +65,6 @@ class ExtremesView:
     best: tuple[Line, ...]
     worst: tuple[Line, ...]
 
-    @property
-    def largest(self) -> float:
-        values = (v for one in (*self.best, *self.worst) for v in one.values if v is not None)
-        return max(map(abs, values), default=0.0)
-
 
 def write_report(
     runs: Sequence[str | Path],
@@ -122,10 +117,8 @@ def write_report(
         "pair_pictures": _pair_pictures(comparison),
         "histograms": _histograms(material),
         "people": [(one, [inline_svg(plot) for plot in one.plots]) for one in rated],
-        "notes": [
-            (name, run.table().notes)
-            for name, run in zip(material.names, material.runs, strict=True)
-        ],
+        "notes": _notes(material),
+        "shows_system": len({name for one in material.levels for name in one.systems}) > 1,
         "has_words": any(
             part["name"] == "log_probs" for metric in material.metrics for part in metric["parts"]
         ),
@@ -153,6 +146,16 @@ def write_report(
         shown < selection.of,
         seed,
     )
+
+
+def _notes(material: Material) -> list[tuple[str, str]]:
+    """What the table of a run says beneath it, and which runs say so; nobody where all do."""
+    said: dict[str, list[str]] = {}
+    for name, run in zip(material.names, material.runs, strict=True):
+        for text in run.table().notes:
+            said.setdefault(text, []).append(name)
+    everybody = len(material.runs)
+    return [("" if len(who) == everybody else ", ".join(who), text) for text, who in said.items()]
 
 
 def _pair_pictures(comparison: Comparison | None) -> list[Any]:
@@ -201,9 +204,7 @@ def _extremes_views(
         title = one.label + (f" ({level}s)" if len(material.levels) > 1 else "")
         if len(material.runs) > 2:
             title += f": {material.names[one.run]} against {material.names[0]}"
-        best, worst = (
-            tuple(extreme_lines(material, every, one, end)) for end in (one.best, one.worst)
-        )
+        best, worst = extreme_lines(material, every, one)
         if best or worst:
             found.append(ExtremesView(title, one.label, one.direction, best, worst))
     return found

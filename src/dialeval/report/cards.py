@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dialeval.report.dialogue import DialogueView, dialogue_view
+from dialeval.report.look import aligned
 from dialeval.report.material import Material, read_rows
 from dialeval.report.selection import Extremes, Selection
 
@@ -46,13 +47,13 @@ class Card:
 
 @dataclass(frozen=True)
 class Line:
-    """A link to a card from the list of the best and the worst."""
+    """A link to a card from the list of the best and the worst; `scores` as they are read."""
 
     anchor: str
     system: str
     id: str
     snippet: str
-    values: tuple[float | None, ...]
+    scores: tuple[str, ...]
 
 
 def cards(material: Material, selection: Selection) -> list[Card]:
@@ -94,17 +95,29 @@ def _metrics_of(material: Material, run: int) -> list[dict[str, object]]:
 
 
 def extreme_lines(
-    material: Material, every: Sequence[Card], ends: Extremes, entries: Sequence[int]
-) -> Iterator[Line]:
-    """Those of the entries that are shown."""
+    material: Material, every: Sequence[Card], ends: Extremes
+) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
+    """The best and the worst of those that are shown, their scores with the same decimals."""
     by_key = {card.key: card for card in every}
+    best, worst = (
+        [by_key[key] for entry in entries if (key := (ends.level, entry)) in by_key]
+        for entries in (ends.best, ends.worst)
+    )
+    shown = [*best, *worst]
     label = material.labels.index(ends.label)
-    for entry in entries:
-        if card := by_key.get((ends.level, entry)):
-            runs = (0, ends.run) if material.several else (0,)
-            values = tuple(card.values[run][label] for run in runs)
-            view = card.view
-            yield Line(card.anchor, view.system, view.id, view.snippet, values)
+    runs = (0, ends.run) if material.several else (0,)
+    texts = iter(aligned([card.values[run][label] for card in shown for run in runs]))
+    lines = [
+        Line(
+            card.anchor,
+            card.view.system,
+            card.view.id,
+            card.view.snippet,
+            tuple(next(texts) for _ in runs),
+        )
+        for card in shown
+    ]
+    return tuple(lines[: len(best)]), tuple(lines[len(best) :])
 
 
 def _number(value: float) -> float | None:

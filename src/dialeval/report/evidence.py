@@ -143,9 +143,9 @@ def contributions(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[
     """What each sub-metric adds to a composed score: its own score times its share of the weight,
     the largest first. Those of a sub-metric without a score are shared by the others."""
     weights = {
-        part["name"]: weight
+        part["name"]: part["weight"]
         for part in metric["parts"]
-        if (weight := _weight(part)) is not None and part["name"] in parts
+        if "weight" in part and part["name"] in parts
     }
     shared = math.fsum(weights.values()) or 1.0
     added = {name: weight * parts[name] / shared for name, weight in weights.items()}
@@ -156,12 +156,6 @@ def contributions(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[
     )
 
 
-def _weight(part: Mapping[str, Any]) -> float | None:
-    """Of a sub-metric in a composed metric, as its description in the manifest tells it."""
-    found = re.search(r"its weight is (\d+\.\d+)", part["summary"])
-    return float(found[1]) if found else None
-
-
 def numbers(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[Bar, ...]:
     """Parts that are single numbers and nothing else."""
     named = [
@@ -169,7 +163,7 @@ def numbers(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[Bar, .
         for part in metric["parts"]
         if not part["many"]
         and not _is_follow_up(part)
-        and _weight(part) is None
+        and "weight" not in part
         and not part["name"].startswith("worst")
         and part["name"] in parts
     ]

@@ -12,6 +12,7 @@ Dialogue text is written by strangers. Three things keep it text, whatever it ho
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,11 +49,22 @@ def visible(text: str) -> str:
 
 
 def number(value: float | None, largest: float = 0.0) -> str:
-    """Three decimals below 10, fewer above, a dash for what is missing; a true minus. Numbers that
-    stand together have as many as the `largest` of them."""
-    if value is None:
-        return "–"
+    """One number, with as many decimals as the `largest` of those that it stands with."""
+    if value is None or not largest:
+        return aligned([value])[0]
     return format_column([value, largest])[0].replace("-", "\N{MINUS SIGN}")
+
+
+def aligned(values: Sequence[float | None]) -> list[str]:
+    """Numbers that stand together, with the same decimals: three below 10, fewer above, none where
+    they count something (all whole, not all 0 and 1). A dash for what is missing; a true minus."""
+    there = [value for value in values if value is not None]
+    whole = all(float(value).is_integer() for value in there) and any(abs(v) > 1 for v in there)
+    texts = [f"{value or 0.0:,.0f}" for value in values] if whole else format_column(values)
+    return [
+        "–" if value is None else text.replace("-", "\N{MINUS SIGN}")
+        for text, value in zip(texts, values, strict=True)
+    ]
 
 
 def signed(value: float | None) -> str:

@@ -35,7 +35,9 @@ def render_page(
     room = LARGEST - len(empty.encode("utf-8"))
 
     def render(card: Card, brief: bool) -> str:
-        return card_template.render(card=card, brief=brief, several=several)
+        return card_template.render(
+            card=card, brief=brief, several=several, shows_system=values["shows_system"]
+        )
 
     texts, n_brief = _within(every, selection, room, render)
     kept = [Markup(texts[card.key]) for card in every if card.key in texts]

@@ -16,6 +16,7 @@ import numpy as np
 from dialeval.agreement.joining import Side
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.student import student_quantile
+from dialeval.report.look import aligned
 from dialeval.report.material import Material
 
 if TYPE_CHECKING:
@@ -48,10 +49,11 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class Pooled:
-    """A metric's own score of a system, which is no mean: corpus BLEU, distinct over all."""
+    """The own scores of metrics for a whole system, which are no means: corpus BLEU, distinct over
+    all. Systems down, metrics across, as they are read."""
 
-    label: str
-    values: tuple[tuple[str, float | None], ...]
+    labels: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -93,18 +95,22 @@ def summaries(material: Material, comparison: Comparison | None) -> list[Summary
     return found
 
 
-def pooled_scores(material: Material) -> list[Pooled]:
-    found = []
-    for label in material.labels:
-        values = []
-        for name, run in zip(material.names, material.runs, strict=True):
-            for system in run.manifest["systems"]:
-                if (own := system["scores"][label].get("pooled")) is not None:
-                    shown = system["name"] or "(unnamed)"
-                    values.append((f"{name}: {shown}" if material.several else shown, own["value"]))
-        if values:
-            found.append(Pooled(label, tuple(values)))
-    return found
+def pooled_scores(material: Material) -> Pooled:
+    found: dict[str, list[float | None]] = {label: [] for label in material.labels}
+    names = []
+    for name, run in zip(material.names, material.runs, strict=True):
+        for system in run.manifest["systems"]:
+            shown = system["name"] or "(unnamed)"
+            names.append(f"{name}: {shown}" if material.several else shown)
+            for label, values in found.items():
+                values.append((system["scores"][label].get("pooled") or {}).get("value"))
+    there = {
+        label: aligned(values)
+        for label, values in found.items()
+        if any(value is not None for value in values)
+    }
+    rows = zip(names, zip(*there.values(), strict=True), strict=True) if there else ()
+    return Pooled(tuple(there), tuple(rows))
 
 
 def mean_interval(values: Floats) -> tuple[float | None, float | None, float | None]:

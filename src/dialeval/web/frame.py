@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 SHORTEST_TOKEN = 16
 
 
+def check_token(token: str) -> None:
+    if len(token) < SHORTEST_TOKEN or not token.isprintable():
+        raise UsageError(f"--token: {SHORTEST_TOKEN} printable characters or more are needed")
+
+
 @dataclass(frozen=True)
 class Settings:
     """How the page is served.
@@ -75,8 +80,8 @@ class Settings:
             raise UsageError(
                 f"{self.host} can be reached by other machines: that needs a token (--token)"
             )
-        if self.token and (len(self.token) < SHORTEST_TOKEN or not self.token.isprintable()):
-            raise UsageError(f"a token needs {SHORTEST_TOKEN} printable characters or more")
+        if self.token:
+            check_token(self.token)
 
     @property
     def address(self) -> str:

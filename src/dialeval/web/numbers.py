@@ -1,22 +1,8 @@
-"""Numbers that stand under or beside each other: with the same decimals, and a true minus."""
+"""A number then and now, and whether that is better."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dialeval.table import format_column
-
-MINUS, NONE = "\N{MINUS SIGN}", "–"
-
-
-def aligned(values: Sequence[float | None]) -> list[str]:
-    """As `format_column`, but whole numbers have no decimals where all of them are whole."""
-    whole = all(value is None or value == int(value) for value in values) and any(values)
-    texts = [f"{value or 0.0:,.0f}" for value in values] if whole else format_column(values)
-    return [
-        NONE if value is None else text.replace("-", MINUS)
-        for text, value in zip(texts, values, strict=True)
-    ]
+from dialeval.report.look import aligned
 
 
 def then_and_now(before: float | None, after: float | None) -> tuple[str, str, str]:

@@ -21,10 +21,11 @@ from starlette.routing import BaseRoute, Route
 from dialeval.report.dialogue import DialogueView, dialogue_view
 from dialeval.web.catalogue import Catalogue, RunEntry
 from dialeval.web.frame import Settings, check_csrf, render
+from dialeval.web.orderings import Orderings
 from dialeval.web.query import Query, page_number
 from dialeval.web.rescore import LONGEST_RESPONSE, BusyError, Rescorer, WhatIf
 from dialeval.web.row_list import list_columns, list_page
-from dialeval.web.rows import Numbers, Orderings, RunRows
+from dialeval.web.rows import Numbers, RunRows
 from dialeval.web.side_by_side import side_by_side
 
 PER_PAGE = 50

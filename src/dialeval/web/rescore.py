@@ -174,7 +174,8 @@ def _take_idle_cores() -> None:
         import torch
     except ModuleNotFoundError:  # the models of this run may do without
         return
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) - round(os.getloadavg()[0])))
+    busy = round(os.getloadavg()[0]) if hasattr(os, "getloadavg") else 0
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) - busy))
 
 
 def sample_of(row: Mapping[str, Any]) -> Sample:

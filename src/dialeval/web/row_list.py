@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialeval.web.numbers import aligned
+from dialeval.report.look import aligned
 from dialeval.web.query import Query, Shape
 
 SNIPPET = 160

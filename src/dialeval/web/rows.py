@@ -2,14 +2,12 @@
 
 A query becomes an *ordering*: the numbers of the rows that match, four bytes each, in the order in
 which they are shown. It needs the columns that the query names and no others, read a batch after
-the other. Orderings are kept, up to a number of bytes, so that the next page costs only its rows;
-those are found by row group, and of each group only the pages of the columns that are shown.
+the other. The rows of a page are found by row group, and of each group only those parts that hold
+the columns that are shown.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,55 +39,6 @@ SEARCHED = (
     "variants.list.element.query",
     "variants.list.element.response",
 )
-
-
-class Kept:
-    """Arrays by key, the latest used, up to a number of bytes together."""
-
-    def __init__(self, most_bytes: int = 64 * 2**20) -> None:
-        self._most_bytes = most_bytes
-        self._arrays: OrderedDict[tuple[object, ...], npt.NDArray[Any]] = OrderedDict()
-        self.bytes = 0
-
-    def get(self, key: tuple[object, ...]) -> npt.NDArray[Any] | None:
-        if key in self._arrays:
-            self._arrays.move_to_end(key)
-        return self._arrays.get(key)
-
-    def put(self, key: tuple[object, ...], array: npt.NDArray[Any]) -> None:
-        self._arrays[key] = array
-        self.bytes += array.nbytes
-        while self.bytes > self._most_bytes and len(self._arrays) > 1:
-            _, oldest = self._arrays.popitem(last=False)
-            self.bytes -= oldest.nbytes
-
-
-class Orderings:
-    """Finds which rows match, and in which order. One search at a time: memory stays bounded."""
-
-    def __init__(self, kept: Kept | None = None) -> None:
-        self._kept = kept or Kept()
-        self._lock = threading.Lock()
-
-    def of(self, rows: RunRows, query: Query) -> Numbers:
-        with self._lock:
-            key = (rows.version, query)
-            found = self._kept.get(key)
-            if found is None:
-                found = rows.ordering(query, self._matches(rows, query.text))
-                self._kept.put(key, found)
-            return found
-
-    def _matches(self, rows: RunRows, text: str) -> Mask | None:
-        """Which rows hold the text; kept apart, for it is what takes longest."""
-        if not text:
-            return None
-        key = (rows.version, text)
-        packed = self._kept.get(key)
-        if packed is None:
-            packed = np.packbits(rows.holding(text))
-            self._kept.put(key, packed)
-        return np.unpackbits(packed, count=len(rows)).astype(np.bool_)
 
 
 class RunRows:

@@ -1,4 +1,4 @@
-"""The means of two runs beside each other, from their manifests alone.
+"""The means of two runs beside each other, from their manifests and the ids of their samples.
 
 Whether a difference is real takes the scores of every sample: that is what `dialeval compare` and
 `dialeval report A B` do, and the page says so.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from dialeval.run import Run
@@ -46,10 +47,16 @@ class SideRow:
 @dataclass(frozen=True)
 class SideBySide:
     rows: tuple[SideRow, ...]
-    same_data: bool
+    shared: int
+    """Samples of the first run whose id the second has, too."""
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
     """Metrics that one run alone has."""
+
+    @property
+    def systems(self) -> list[tuple[str, list[SideRow]]]:
+        """The rows of each system, in the order of the first run."""
+        return [(name, list(rows)) for name, rows in groupby(self.rows, lambda row: row.system)]
 
 
 def side_by_side(first: Run, second: Run) -> SideBySide:
@@ -65,9 +72,20 @@ def side_by_side(first: Run, second: Run) -> SideBySide:
     ]
     return SideBySide(
         tuple(rows),
-        first.manifest["data"]["sha256"] == second.manifest["data"]["sha256"],
+        _shared_ids(first, second),
         tuple(label for label in first.metrics if label not in second.metrics),
         tuple(label for label in second.metrics if label not in first.metrics),
+    )
+
+
+def _shared_ids(first: Run, second: Run) -> int:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    there = pa.chunked_array([batch.column(0) for batch in second.batches(["id"])], pa.string())
+    return sum(
+        pc.sum(pc.is_in(batch.column(0), value_set=there)).as_py() or 0
+        for batch in first.batches(["id"])
     )
 
 

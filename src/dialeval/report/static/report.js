@@ -12,10 +12,11 @@
   tools.hidden = false;
   document.querySelectorAll(".keys").forEach((one) => { one.hidden = false; });
 
-  /* Numbers as the tables have them: by the largest, three decimals below 10, fewer above. */
+  /* Numbers as `aligned` writes them: by the largest, three decimals below 10, fewer above. */
   const writer = (values) => {
     const largest = values.reduce((most, v) => Math.max(most, Math.abs(v) || 0), 0);
-    const digits = largest < 10 ? 3 : largest < 1000 ? 2 : 0;
+    const whole = largest > 1 && values.every((v) => Number.isNaN(v) || Number.isInteger(v));
+    const digits = whole ? 0 : largest < 10 ? 3 : largest < 1000 ? 2 : 0;
     const form = new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
     return (v) => (Number.isNaN(v) ? "–" : form.format(v).replace("-", "−"));
   };

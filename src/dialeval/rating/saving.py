@@ -1,0 +1,98 @@
+"""Writes what raters say, many submissions in one transaction, each of them once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import insert, select, tuple_
+from sqlalchemy.exc import IntegrityError
+
+from dialeval.errors import UsageError
+from dialeval.rating import schema
+from dialeval.rating.database import Address, writing
+from dialeval.rating.group_commit import GroupCommit
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection, Engine
+
+MOST_TRIES = 5
+"""Of a save that meets another save of the same submission in another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """`answers` as JSON; `name` is what the browser calls this submission."""
+
+    rater: int
+    position: int
+    answers: str
+    name: str
+
+    @property
+    def key(self) -> tuple[int, int, str]:
+        return self.rater, self.position, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """`is_repeat`: the same submission was here already, and nothing was added."""
+
+    is_repeat: bool
+
+
+def group_commit(engine: Engine, address: Address) -> GroupCommit[Submission, Saved]:
+    """Saves that come at the same time share a commit."""
+
+    def save_all(batch: Sequence[Submission]) -> list[Saved | Exception]:
+        """In one transaction; where that fails, each in its own, to find out whose fault it is."""
+        try:
+            with writing(engine, address) as connection:
+                return [*_save(connection, batch)]
+        except IntegrityError:
+            return [save_alone(one) for one in batch]
+
+    def save_alone(one: Submission) -> Saved | Exception:
+        for _ in range(MOST_TRIES):
+            try:
+                with writing(engine, address) as connection:
+                    return _save(connection, [one])[0]
+            except IntegrityError:
+                continue  # another process was faster with the same submission
+        return UsageError("this rating cannot be saved: there is nothing to rate at this position")
+
+    return GroupCommit(save_all)
+
+
+def _save(connection: Connection, batch: Sequence[Submission]) -> list[Saved]:
+    """Two statements, however many submissions: what is known of them, and what is new."""
+    given = schema.ratings.c
+    known: dict[tuple[int, int, str], tuple[int, str]] = {}
+    for row in connection.execute(
+        select(given.rater, given.position, given.submission, given.revision, given.answers)
+        .where(tuple_(given.rater, given.position, given.submission).in_([o.key for o in batch]))
+        .order_by(given.number)
+    ):
+        known[row.rater, row.position, row.submission] = (row.revision, row.answers)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    new, saved = [], []
+    for one in batch:
+        revision, answers = known.get(one.key, (-1, ""))
+        saved.append(Saved(is_repeat=answers == one.answers))
+        if answers != one.answers:
+            known[one.key] = (revision + 1, one.answers)
+            new.append(
+                {
+                    "rater": one.rater,
+                    "position": one.position,
+                    "submission": one.name,
+                    "revision": revision + 1,
+                    "answers": one.answers,
+                    "saved_at": now,
+                }
+            )
+    if new:
+        connection.execute(insert(schema.ratings), new)
+    return saved
