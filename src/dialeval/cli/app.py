@@ -12,6 +12,7 @@ import typer.core
 from dialeval.cli import (
     agree,
     augment,
+    bench,
     compare,
     compose,
     data,
@@ -94,3 +95,4 @@ app.add_typer(data.app, name="data")
 app.add_typer(train.app, name="train")
 app.add_typer(compose.app, name="compose")
 app.command("doctor")(doctor.doctor)
+app.command("bench")(bench.bench)

@@ -14,9 +14,10 @@ mode=released is what PONE published as "ROUGE": see `pone_overlap.released_roug
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from dialeval.errors import UsageError
@@ -26,6 +27,9 @@ from dialeval.metrics.stemming import porter_stemmer
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
+
+WORD = re.compile("[a-z0-9]+")
+"""After lowercasing; whatever else there is separates words."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +61,19 @@ class Rouge(Metric):
             value = released_rouge(response, sample.references)
             return Score.missing("no words") if value is None else Score(value, {"rouge-2": value})
         words = self._words(response)
-        by_reference = [_overlaps(words, self._words(text)) for text in sample.references]
-        parts = {
-            part.name: max(overlaps[part.name] for overlaps in by_reference)
-            for part in self.parts()
-        }
+        found = [_overlaps(words, self._words(text)) for text in sample.references]
+        unigrams, bigrams, sequence = found[0] if len(found) == 1 else map(max, *found)
+        parts = {"rouge-1": unigrams, "rouge-2": bigrams, "rouge-L": sequence}
         return Score(parts[f"rouge-{self.variant}"], parts)
 
     def _words(self, text: str) -> list[str]:
-        from rouge_score.tokenize import tokenize
-
-        words: list[str] = tokenize(text, porter_stemmer() if self.stemming else None)
-        return words
+        """Those of `rouge_score.tokenize`, which splits, joins and checks them one by one."""
+        words = WORD.findall(text.lower())
+        if not self.stemming:
+            return words
+        stem = porter_stemmer().stem
+        stems = [stem(word) if len(word) > 3 else word for word in words]
+        return [stem for stem in stems if WORD.fullmatch(stem)]
 
     def parts(self) -> tuple[Part, ...]:
         if self.mode == "released":
@@ -88,20 +93,41 @@ class Rouge(Metric):
         return {"rouge-score": version("rouge-score"), **stemmer}
 
 
-def _overlaps(response: list[str], reference: list[str]) -> dict[str, float]:
-    """The three parts for one reference."""
-    parts = {}
-    for order in (1, 2):
-        found, wanted = _ngrams(response, order), _ngrams(reference, order)
-        matches = (found & wanted).total()
-        parts[f"rouge-{order}"] = _f1(matches, found.total(), wanted.total())
+def _overlaps(response: list[str], reference: list[str]) -> tuple[float, float, float]:
+    """The three parts for one reference.
+
+    A common bigram is two common words, and a common subsequence consists of common words: most
+    pairs of dialogue turns have so few of those that the longer way can be spared.
+    """
+    found, wanted = len(response), len(reference)
+    words = _matches(response, reference)
+    if words < 2:
+        value = _f1(words, found, wanted)
+        return value, 0.0, value
+    bigrams = _matches(_bigrams(response), _bigrams(reference))
     common = longest_common_subsequence(response, reference)
-    parts["rouge-L"] = _f1(common, len(response), len(reference))
-    return parts
+    return (
+        _f1(words, found, wanted),
+        _f1(bigrams, found - 1, wanted - 1),
+        _f1(common, found, wanted),
+    )
 
 
-def _ngrams(words: list[str], order: int) -> Counter[tuple[str, ...]]:
-    return Counter(zip(*(words[start:] for start in range(order)), strict=False))
+def _matches(found: Iterable[Hashable], wanted: Iterable[Hashable]) -> int:
+    """How many of `found` are in `wanted`, each as often as it is there (clipped)."""
+    left: dict[Hashable, int] = {}
+    for one in wanted:
+        left[one] = left.get(one, 0) + 1
+    matches = 0
+    for one in found:
+        if count := left.get(one):
+            left[one] = count - 1
+            matches += 1
+    return matches
+
+
+def _bigrams(words: list[str]) -> Iterable[tuple[str, str]]:
+    return pairwise(words)
 
 
 def _f1(matches: int, found: int, wanted: int) -> float:
@@ -118,13 +144,13 @@ def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> i
     grows. `rouge_score` fills the table itself, which for two texts of 20,000 words takes minutes
     and gigabytes.
     """
-    places: defaultdict[str, int] = defaultdict(int)
-    for place, word in enumerate(first):
-        places[word] |= 1 << place
-    everywhere = (1 << len(first)) - 1
-    row = everywhere
+    places: dict[str, int] = {}
+    bit = 1
+    for word in first:
+        places[word] = places.get(word, 0) | bit
+        bit <<= 1
+    row = everywhere = bit - 1
     for word in second:
-        if word in places:
-            matches = row & places[word]
+        if matches := row & places.get(word, 0):
             row = ((row + matches) | (row - matches)) & everywhere
     return len(first) - row.bit_count()

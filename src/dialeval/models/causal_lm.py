@@ -21,8 +21,16 @@ import numpy.typing as npt
 import torch
 
 from dialeval.errors import JobError, UsageError
+from dialeval.models import llama, plain_tokenizer
 from dialeval.models.layout import Writer, Written
-from dialeval.models.loading import is_out_of_memory, load_language_model, silence, window_of
+from dialeval.models.loading import (
+    choose_device,
+    is_out_of_memory,
+    load_language_model,
+    load_tokenizer,
+    silence,
+    window_of,
+)
 from dialeval.models.packing import Plan, plan
 from dialeval.models.tree import attend, grow, views
 from dialeval.question import Answer, Likelihood, Question
@@ -39,6 +47,10 @@ ATTENTION = "dialeval_tree"
 
 def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> CausalLM:
     """The model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into it."""
+    ours = llama.load(directory) if adapter is None else None
+    if ours is not None:
+        tokenizer = plain_tokenizer.load(directory) or load_tokenizer(directory)
+        return CausalLM(ours.to(choose_device(device)), tokenizer)
     model, tokenizer = load_language_model(
         "AutoModelForCausalLM", directory, device=device, adapter=adapter
     )
@@ -71,7 +83,20 @@ class CausalLM:
         self._model = model.eval()
         self._head = model.get_output_embeddings()
         self._device = model.device
-        self._read_trees()
+        if not isinstance(model, llama.Llama):
+            self._read_trees()
+
+    @property
+    def head_weights(self) -> int:
+        """Numbers that each predicted state is multiplied with."""
+        return int(self._head.weight.numel())
+
+    @property
+    def weights(self) -> int:
+        """Numbers that each token is multiplied with: all but what is looked up."""
+        tables = {id(m.weight) for m in self._model.modules() if isinstance(m, torch.nn.Embedding)}
+        kept = (p for p in self._model.base_model.parameters() if id(p) not in tables)
+        return sum(p.numel() for p in kept)
 
     def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         asked: list[tuple[tuple[int, ...], int, Written]] = []

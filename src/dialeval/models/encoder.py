@@ -26,6 +26,7 @@ import numpy as np
 import torch
 
 from dialeval.errors import JobError, UsageError
+from dialeval.models import bert, plain_tokenizer
 from dialeval.models.loading import (
     SURROGATE,
     batches_by_length,
@@ -59,17 +60,22 @@ STATES_HELD = 1 << 26
 
 def load(directory: Path, *, device: str = "auto") -> Encoder:
     """The encoder in a directory of the Hugging Face layout."""
-    from transformers import AutoModel
-
-    with silence():
-        tokenizer = load_tokenizer(directory)
-        model = AutoModel.from_pretrained(directory, local_files_only=True, weights_only=True)
+    tokenizer = plain_tokenizer.load(directory) or load_tokenizer(directory)
+    model = bert.load(directory) or _any_encoder(directory)
     sentence_config = directory / "sentence_bert_config.json"
     sentence_limit = None
     if sentence_config.exists():
         sentence_limit = json.loads(sentence_config.read_text("utf-8")).get("max_seq_length")
     on_device = model.float().to(choose_device(device)).eval()
     return Encoder(tokenizer, on_device, sentence_limit, lambda: _masked_head(directory))
+
+
+def _any_encoder(directory: Path) -> Any:
+    """Also one that `bert` does not know: RoBERTa, ELECTRA, DeBERTa and so on."""
+    from transformers import AutoModel
+
+    with silence():
+        return AutoModel.from_pretrained(directory, local_files_only=True, weights_only=True)
 
 
 def _masked_head(directory: Path) -> torch.nn.Module:
@@ -110,7 +116,7 @@ class Encoder:
         self._load_head = load_head
         self._masked: MaskedLanguageModel | None = None
         self.limit = min(window_of(model, tokenizer), positions_of(model))
-        self._sentence_limit = min(sentence_limit or self.limit, self.limit)
+        self.sentence_limit = min(sentence_limit or self.limit, self.limit)
         self._ends = {tokenizer.cls_token_id, tokenizer.sep_token_id}
         self._byte_level = type(tokenizer.backend_tokenizer.pre_tokenizer).__name__ == "ByteLevel"
 
@@ -148,7 +154,7 @@ class Encoder:
         for position, question in questions:
             asked.setdefault(question.text, []).append((position, question))
         texts = list(asked)
-        tokens = self._tokenize([text.strip() for text in texts], self._sentence_limit)
+        tokens = self._tokenize([text.strip() for text in texts], self.sentence_limit)
         for number, states in self.encode(tokens):
             for position, question in asked[texts[number]]:
                 yield position, pool(states, question.pooling).cpu().numpy().copy()

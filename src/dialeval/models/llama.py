@@ -1,0 +1,159 @@
+"""Llama (Touvron et al., 2023) for reading prefix trees: one state per node (see `tree`).
+
+    h = h + W_o attention(RMSNorm(h));   h = h + W_down (silu(W_gate n) * W_up n),  n = RMSNorm(h)
+
+transformers has the same network, and takes some four seconds to import. This one needs torch and
+safetensors only, so that ten dialogues are scored before transformers would have been loaded.
+Modules are named as there. Other kinds of causal models are loaded by transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+
+from dialeval.models.tree import View, attend
+from dialeval.models.weights import read_json
+
+WEIGHTS = "model.safetensors"
+
+
+def load(directory: Path) -> Llama | None:
+    """The Llama of a directory in the Hugging Face layout; None if it is another network."""
+    config = read_json(directory / "config.json")
+    rope = config.get("rope_parameters") or {}
+    plain = (
+        config.get("model_type") == "llama"
+        and config.get("hidden_act") == "silu"
+        and not (config.get("attention_bias") or config.get("mlp_bias"))
+        and not config.get("rope_scaling")
+        and rope.get("rope_type", "default") == "default"
+    )
+    if not plain or not (directory / WEIGHTS).is_file():
+        return None
+    from safetensors.torch import load_file
+
+    tensors = {name: tensor.float() for name, tensor in load_file(directory / WEIGHTS).items()}
+    if config.get("tie_word_embeddings"):
+        tensors.setdefault("lm_head.weight", tensors["model.embed_tokens.weight"])
+    with torch.device("meta"):
+        model = Llama(config, float(rope.get("rope_theta", config.get("rope_theta", 10_000.0))))
+    if model.state_dict().keys() != tensors.keys():
+        return None
+    model.load_state_dict(tensors, assign=True)
+    return model.eval()
+
+
+class Llama(nn.Module):
+    """The body, which reads trees and nothing else, and the head."""
+
+    def __init__(self, config: dict[str, Any], theta: float) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(**config)
+        self.model = Body(self.config, theta)
+        self.lm_head = nn.Linear(self.config.hidden_size, self.config.vocab_size, bias=False)
+
+    @property
+    def base_model(self) -> Body:
+        return self.model
+
+    @property
+    def device(self) -> torch.device:
+        return self.lm_head.weight.device
+
+    def get_output_embeddings(self) -> nn.Linear:
+        return self.lm_head
+
+
+class Body(nn.Module):
+    def __init__(self, config: Any, theta: float) -> None:
+        super().__init__()
+        rows, size = config.vocab_size, config.hidden_size
+        # Not filled at random: torch would load its compiler for that, and weights come anyway.
+        self.embed_tokens = nn.Embedding(rows, size, _weight=torch.empty(rows, size))
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+        self.norm = nn.RMSNorm(size, eps=config.rms_norm_eps)
+        self._width = getattr(config, "head_dim", None) or size // config.num_attention_heads
+        self._theta = theta
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        position_ids: torch.Tensor,
+        *,
+        tree: Sequence[View],
+        use_cache: bool = False,
+    ) -> SimpleNamespace:
+        """`last_hidden_state` of a forest that is written as a batch of one."""
+        states = self.embed_tokens(input_ids)
+        turned = self._rotation(position_ids)
+        for layer in self.layers:
+            states = layer(states, turned, tree)
+        return SimpleNamespace(last_hidden_state=self.norm(states))
+
+    def _rotation(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosines and sines of the angles by which a position turns queries and keys (RoPE)."""
+        steps = torch.arange(0, self._width, 2, device=positions.device).float() / self._width
+        angles = positions[:, None, :, None].float() * (1.0 / self._theta**steps)
+        both = torch.cat([angles, angles], dim=-1)
+        return both.cos(), both.sin()
+
+
+class Layer(nn.Module):
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.self_attn = Attention(config)
+        self.mlp = GatedLinear(config.hidden_size, config.intermediate_size)
+        self.input_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+
+    def forward(self, states: torch.Tensor, turned: Any, tree: Sequence[View]) -> torch.Tensor:
+        states = states + self.self_attn(self.input_layernorm(states), turned, tree)
+        added: torch.Tensor = states + self.mlp(self.post_attention_layernorm(states))
+        return added
+
+
+class Attention(nn.Module):
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        size, heads = config.hidden_size, config.num_attention_heads
+        groups = getattr(config, "num_key_value_heads", None) or heads
+        self._width = getattr(config, "head_dim", None) or size // heads
+        self.q_proj = nn.Linear(size, heads * self._width, bias=False)
+        self.k_proj = nn.Linear(size, groups * self._width, bias=False)
+        self.v_proj = nn.Linear(size, groups * self._width, bias=False)
+        self.o_proj = nn.Linear(heads * self._width, size, bias=False)
+
+    def forward(self, states: torch.Tensor, turned: Any, tree: Sequence[View]) -> torch.Tensor:
+        query, key, value = (
+            side(states).unflatten(-1, (-1, self._width)).transpose(1, 2)
+            for side in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        query, key = _turn(query, *turned), _turn(key, *turned)
+        mixed, _ = attend(self, query, key, value, None, tree=tree)
+        out: torch.Tensor = self.o_proj(mixed.flatten(2))
+        return out
+
+
+class GatedLinear(nn.Module):
+    def __init__(self, size: int, wide: int) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(size, wide, bias=False)
+        self.up_proj = nn.Linear(size, wide, bias=False)
+        self.down_proj = nn.Linear(wide, size, bias=False)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        opened = nn.functional.silu(self.gate_proj(states)) * self.up_proj(states)
+        out: torch.Tensor = self.down_proj(opened)
+        return out
+
+
+def _turn(side: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
+    half = side.shape[-1] // 2
+    swapped = torch.cat([-side[..., half:], side[..., :half]], dim=-1)
+    return side * cosines + swapped * sines

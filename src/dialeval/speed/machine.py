@@ -1,0 +1,107 @@
+"""What this machine can do at best, and how near the language model comes to it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialeval.question import Embed
+from dialeval.registry import make_metric
+from dialeval.sample import Sample
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`share_of_peak`: the products with weights, of what a large product reaches here. Attention
+    is work too, but is not counted."""
+
+    matmul_gflops: float
+    share_of_peak: float
+    tokens_computed: int
+    tokens_necessary: int
+    tokens_one_by_one: int
+    cache_hits_per_second: float
+
+    def to_record(self) -> dict[str, float]:
+        return asdict(self)
+
+
+def describe_machine() -> dict[str, Any]:
+    """What a reader of the ratios may want to know."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {
+        "processor": _processor() or platform.processor() or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
+        "python": platform.python_version(),
+        "load": load,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
+
+
+def measure_limits(samples: Sequence[Sample], model: str = "smollm2-135m") -> Limits:
+    """With FULL's questions about these dialogues."""
+    from dialeval.models.causal_lm import TokenCounts, load
+    from dialeval.models.locate import locate
+
+    lm = load(locate(model).directory, device="cpu")
+    questions = [question for sample in samples for question in make_metric("full").ask(sample)]
+    best, peak = float("inf"), 0.0
+    for _ in range(3):
+        peak = max(peak, matmul_flops())
+        lm.counts = TokenCounts()
+        started = time.perf_counter()
+        for _ in lm.answer(questions):
+            pass
+        best = min(best, time.perf_counter() - started)
+    work = 2 * (lm.weights * lm.counts.computed + lm.head_weights * lm.counts.predicted)
+    return Limits(
+        matmul_gflops=peak / 1e9,
+        share_of_peak=work / best / peak,
+        tokens_computed=lm.counts.computed,
+        tokens_necessary=lm.counts.minimum,
+        tokens_one_by_one=lm.counts.naive,
+        cache_hits_per_second=cache_hits_per_second(),
+    )
+
+
+def matmul_flops(size: int = 2048) -> float:
+    """Floating-point operations per second of one large 32-bit product."""
+    import torch
+
+    first, second = torch.randn(size, size), torch.randn(size, size)
+    started = time.perf_counter()
+    torch.mm(first, second)
+    return 2 * size**3 / (time.perf_counter() - started)
+
+
+def cache_hits_per_second(answers: int = 20_000) -> float:
+    """Vectors of 384 numbers found again, from the question to the answer."""
+    from dialeval.engine.cache import AnswerCache
+
+    questions = [Embed("m", f"text number {number}") for number in range(answers)]
+    vector = np.zeros(384, np.float32)
+    with (
+        tempfile.TemporaryDirectory(prefix="dialeval-") as directory,
+        AnswerCache(Path(directory) / "answers.sqlite") as cache,
+    ):
+        cache.put((question.key("weights"), vector) for question in questions)
+        started = time.perf_counter()
+        found = cache.get([question.key("weights") for question in questions])
+        seconds = time.perf_counter() - started
+    assert len(found) == answers
+    return answers / seconds

@@ -1,0 +1,94 @@
+"""Our BERT and the plain tokenizer against transformers, which defines both."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import AutoTokenizer, BertConfig, BertModel, RobertaConfig, RobertaModel
+
+from dialeval.models import bert, plain_tokenizer
+
+TEXTS = ["the cat sat", "a", "", "the the mat on a cat sat the", "THE Cat dog"]
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "on", "mat", "a"]
+
+
+@pytest.fixture
+def directory(tmp_path):
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=50,
+        hidden_size=16,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=32,
+    )
+    BertModel(config).save_pretrained(tmp_path)
+    backend = Tokenizer(
+        models.WordPiece({word: n for n, word in enumerate(VOCABULARY)}, unk_token="[UNK]")
+    )
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    backend.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY))
+    special = {
+        f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")
+    }
+    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": 32}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings | special))
+    return tmp_path
+
+
+def test_states_are_those_of_transformers_whatever_the_padding(directory):
+    ours, theirs = bert.load(directory), BertModel.from_pretrained(directory).eval()
+    assert ours is not None
+    rng = torch.Generator().manual_seed(1)
+    lengths = [3, 9, 1, 9, 5]
+    ids = torch.randint(1, 50, (5, 9), generator=rng)
+    kinds = torch.randint(0, 2, (5, 9), generator=rng)
+    mask = (torch.arange(9) < torch.tensor(lengths)[:, None]).long()
+    with torch.inference_mode():
+        found = ours(ids, mask, kinds).last_hidden_state
+        expected = theirs(ids, mask, kinds).last_hidden_state
+    real = mask.bool()
+    assert torch.allclose(found[real], expected[real], atol=1e-5)
+    assert not found[~real].any()
+
+
+def test_another_kind_of_network_is_left_to_transformers(tmp_path):
+    config = RobertaConfig(
+        vocab_size=50,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=24,
+    )
+    RobertaModel(config).save_pretrained(tmp_path)
+    assert bert.load(tmp_path) is None
+
+
+def test_the_plain_tokenizer_reads_as_transformers_does(directory):
+    ours, theirs = plain_tokenizer.load(directory), AutoTokenizer.from_pretrained(directory)
+    assert ours is not None
+    assert ours(TEXTS).input_ids == theirs(TEXTS).input_ids
+    bare = {"add_special_tokens": False}
+    assert ours(TEXTS, **bare).input_ids == theirs(TEXTS, **bare).input_ids
+    cut = {"truncation": True, "max_length": 4}
+    assert ours(TEXTS[3], **cut).input_ids == theirs(TEXTS[3], **cut).input_ids
+    pair = ours(TEXTS[:2], TEXTS[3:])
+    expected = theirs(TEXTS[:2], TEXTS[3:])
+    assert pair.input_ids == expected.input_ids
+    assert pair.token_type_ids == expected.token_type_ids
+    for name in ("cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id", "eos_token_id"):
+        assert getattr(ours, name) == getattr(theirs, name)
+    assert (len(ours), ours.model_max_length) == (len(theirs), theirs.model_max_length)
+
+
+def test_a_configuration_that_contradicts_the_file_is_left_to_transformers(directory):
+    path = directory / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"do_lower_case": False}))
+    assert plain_tokenizer.load(directory) is None
