@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from dialeval.errors import UsageError
 from dialeval.sample import Turn
 
 if TYPE_CHECKING:
@@ -223,6 +224,13 @@ class Judge(Question):
 
     turns: tuple[str, ...]
     response: str
+
+
+def cannot_answer(question: Question, kind: str) -> UsageError:
+    """What a model says to a question that is not for it; `kind` as in "an encoder"."""
+    return UsageError(
+        f"model {question.model!r} is {kind} and cannot answer {type(question).__name__} questions"
+    )
 
 
 class Model(Protocol):

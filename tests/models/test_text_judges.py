@@ -19,7 +19,13 @@ from dialeval.errors import UsageError
 from dialeval.models.low_rank import add_low_rank, low_rank_tensors
 from dialeval.models.scorer_directory import save_tensors
 from dialeval.models.source import Models
-from dialeval.models.text_judge import Reading, TextJudgeConfig, TextJudgeNetwork, load
+from dialeval.models.text_judge import (
+    Reading,
+    TextJudgeConfig,
+    TextJudgeNetwork,
+    load,
+    load_encoder,
+)
 from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork, TwinReading
 from dialeval.question import Embed, Judge
 
@@ -53,7 +59,7 @@ def save_judge(directory, base, reads="pair", pooling="max", rank=2, hidden=(), 
         "mme-x", str(base), reads, pooling, hidden=hidden, rank=rank, alpha=4.0, **more
     )
     torch.manual_seed(3)
-    network = TextJudgeNetwork(AutoModel.from_pretrained(base), config)
+    network = TextJudgeNetwork(load_encoder(str(base))[0], config)
     if rank:
         add_low_rank(network.encoder, rank, 4.0, 0)
     directory.mkdir(parents=True)
@@ -64,7 +70,7 @@ def save_judge(directory, base, reads="pair", pooling="max", rank=2, hidden=(), 
 def save_twin(directory, base, rank=2, **more):
     config = TwinJudgeConfig("mme-x", str(base), rank=rank, alpha=4.0, **more)
     torch.manual_seed(4)
-    network = TwinJudgeNetwork(AutoModel.from_pretrained(base))
+    network = TwinJudgeNetwork(load_encoder(str(base))[0])
     if rank:
         add_low_rank(network.encoder, rank, 4.0, 0)
     directory.mkdir(parents=True)

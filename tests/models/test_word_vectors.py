@@ -109,5 +109,5 @@ def test_what_is_wrong_with_the_files_is_said(files, complaint, tmp_path):
 
 def test_other_questions_are_refused(tmp_path):
     write_parquet(tmp_path)
-    with pytest.raises(UsageError, match="holds word vectors and cannot answer Embed"):
+    with pytest.raises(UsageError, match="is a table of word vectors and cannot answer Embed"):
         list(load(tmp_path).answer([Embed("tiny", "hello")]))

@@ -14,8 +14,8 @@ from dialeval.sample import Sample
 from dialeval.scores import Score
 
 MME_CITATION = (
-    "Zhang, Hu, Yu, Zhao, Wu: MME-CRS: Multi-Metric Evaluation Based on Correlation Re-Scaling for"
-    " Evaluating Open-Domain Dialogue. DSTC10 workshop at AAAI 2022"
+    "Zhang, Hu, Yu, Wang, Han, Liu, Yuan: MME-CRS: Multi-Metric Evaluation Based on Correlation"
+    " Re-Scaling for Evaluating Open-Domain Dialogue. 2022"
 )
 
 

@@ -33,7 +33,7 @@ from dialeval.models.loading import (
 )
 from dialeval.models.packing import Plan, plan
 from dialeval.models.tree import attend, grow, views
-from dialeval.question import Answer, Likelihood, Question
+from dialeval.question import Answer, Likelihood, Question, cannot_answer
 
 TOKENS_PER_PASS = 2048
 """Measured with SmolLM2-135M on two cores: 1024 to 4096 tokens reach about the same share of the
@@ -102,10 +102,7 @@ class CausalLM:
         asked: list[tuple[tuple[int, ...], int, Written]] = []
         for position, question in enumerate(questions):
             if not isinstance(question, Likelihood):
-                raise UsageError(
-                    f"model {question.model!r} is a language model and cannot answer"
-                    f" {type(question).__name__} questions"
-                )
+                raise cannot_answer(question, "a language model")
             written = self.writer.write(question)
             asked.append((_read(written), position, written))
         asked.sort(key=lambda one: one[0])

@@ -23,7 +23,7 @@ from dialeval.models.loading import (
     silence,
     window_of,
 )
-from dialeval.question import NLI_LABELS, Answer, Inference, Question
+from dialeval.question import NLI_LABELS, Answer, Inference, Question, cannot_answer
 
 TOKENS_PER_BATCH = 4096
 LONGEST = 256
@@ -74,10 +74,7 @@ class Classifier:
         pairs = []
         for question in questions:
             if not isinstance(question, Inference):
-                raise UsageError(
-                    f"model {question.model!r} is a classifier of sentence pairs and cannot answer"
-                    f" {type(question).__name__} questions"
-                )
+                raise cannot_answer(question, "a classifier of sentence pairs")
             pairs.append((question.premise, question.hypothesis))
         if not pairs:
             return

@@ -44,6 +44,7 @@ from dialeval.question import (
     MaskedLikelihood,
     Question,
     TokenMatch,
+    cannot_answer,
 )
 
 if TYPE_CHECKING:
@@ -60,14 +61,19 @@ STATES_HELD = 1 << 26
 
 def load(directory: Path, *, device: str = "auto") -> Encoder:
     """The encoder in a directory of the Hugging Face layout."""
-    tokenizer = plain_tokenizer.load(directory) or load_tokenizer(directory)
-    model = bert.load(directory) or _any_encoder(directory)
+    model, tokenizer = load_parts(directory)
     sentence_config = directory / "sentence_bert_config.json"
     sentence_limit = None
     if sentence_config.exists():
         sentence_limit = json.loads(sentence_config.read_text("utf-8")).get("max_seq_length")
     on_device = model.float().to(choose_device(device)).eval()
     return Encoder(tokenizer, on_device, sentence_limit, lambda: _masked_head(directory))
+
+
+def load_parts(directory: Path) -> tuple[Any, Any]:
+    """Network and tokenizer."""
+    tokenizer = plain_tokenizer.load(directory) or load_tokenizer(directory)
+    return bert.load(directory) or _any_encoder(directory), tokenizer
 
 
 def _any_encoder(directory: Path) -> Any:
@@ -139,10 +145,7 @@ class Encoder:
                 case DocumentFrequency():
                     yield position, self._document_frequency(question.texts)
                 case _:
-                    raise UsageError(
-                        f"model {question.model!r} is an encoder and cannot answer"
-                        f" {type(question).__name__} questions"
-                    )
+                    raise cannot_answer(question, "an encoder")
         yield from self._embed(embeds)
         for layer, group in matches.items():
             yield from self._match(group, layer)

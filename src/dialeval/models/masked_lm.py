@@ -31,7 +31,7 @@ from dialeval.models.low_rank import low_rank_tensors, merge_low_rank
 from dialeval.models.scorer_directory import field as read_field
 from dialeval.models.scorer_directory import load_tensors, not_these, read_scorer
 from dialeval.models.segments import Segment
-from dialeval.question import Answer, MaskedLikelihood, Question
+from dialeval.question import Answer, MaskedLikelihood, Question, cannot_answer
 
 HEADS = (
     ("cls",),  # BERT
@@ -194,10 +194,7 @@ class MaskedLanguageModel:
         size = 0
         for position, question in enumerate(questions):
             if not isinstance(question, MaskedLikelihood):
-                raise UsageError(
-                    f"model {question.model!r} is a masked language model and cannot answer"
-                    f" {type(question).__name__} questions"
-                )
+                raise cannot_answer(question, "a masked language model")
             reading = self._read(position, question)
             held.append(reading)
             size += len(reading.passes) * len(reading.pieces.ids)

@@ -25,7 +25,7 @@ from dialeval.models.pair_scorer_network import (
     last_words,
 )
 from dialeval.models.scorer_directory import choice, field, load_network, read_scorer
-from dialeval.question import Answer, Embed, Judge, Question
+from dialeval.question import Answer, Embed, Judge, Question, cannot_answer
 
 Pooling = Literal["mean", "cls", "max"]
 BATCH = 1024
@@ -88,10 +88,7 @@ class PairScorer:
                 return (*turns, question.response)
             case Embed():
                 return (question.text,)
-        raise UsageError(
-            f"model {question.model!r} is a scorer of pairs and cannot answer"
-            f" {type(question).__name__} questions"
-        )
+        raise cannot_answer(question, "a scorer of pairs")
 
     def _embed(self, text: str) -> Embed:
         words = last_words(text, self._config.truncate_words)

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from dialeval.errors import UsageError
 from dialeval.models.loading import batches_by_length, choose_device
 from dialeval.models.ruber_network import HIDDEN, UNITS, RuberNetwork
 from dialeval.models.scorer_directory import field, load_network, read_scorer
 from dialeval.models.treebank import treebank_words
-from dialeval.question import Answer, Judge, Question, WordVectors
+from dialeval.question import Answer, Judge, Question, WordVectors, cannot_answer
 
 WORDS_PER_BATCH = 8192
 """Pairs times words of the longest."""
@@ -90,10 +89,7 @@ class RuberScorer:
                 ]
             case WordVectors():
                 return [WordVectors(vectors, question.words)]
-        raise UsageError(
-            f"model {question.model!r} is a scorer on word vectors and cannot answer"
-            f" {type(question).__name__} questions"
-        )
+        raise cannot_answer(question, "a scorer on word vectors")
 
     def answer(
         self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()

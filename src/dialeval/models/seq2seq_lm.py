@@ -29,7 +29,7 @@ from dialeval.models.causal_lm import to_answer
 from dialeval.models.encoder_input import SEPARATORS, EncoderInput
 from dialeval.models.layout import OUTSIDE, Written
 from dialeval.models.loading import is_out_of_memory, load_language_model, window_of
-from dialeval.question import Answer, Likelihood, Question
+from dialeval.question import Answer, Likelihood, Question, cannot_answer
 
 TOKENS_PER_BATCH = 2048
 """Dialogues times tokens of the longest."""
@@ -158,10 +158,7 @@ class Seq2SeqLM:
 
 def _checked(question: Question) -> Likelihood:
     if not isinstance(question, Likelihood):
-        raise UsageError(
-            f"model {question.model!r} is a language model and cannot answer"
-            f" {type(question).__name__} questions"
-        )
+        raise cannot_answer(question, "a language model")
     if question.layout not in SEPARATORS:
         raise UsageError(
             f"model {question.model!r} is an encoder-decoder and has no layout"

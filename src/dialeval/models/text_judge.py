@@ -20,14 +20,13 @@ import torch
 
 from dialeval.errors import JobError, UsageError
 from dialeval.models.classifier import Segmented, pad
+from dialeval.models.encoder import load_parts
 from dialeval.models.loading import (
     SURROGATE,
     batches_by_length,
     choose_device,
     is_out_of_memory,
-    load_tokenizer,
     positions_of,
-    silence,
 )
 from dialeval.models.low_rank import merge_low_rank
 from dialeval.models.scorer_directory import (
@@ -37,7 +36,7 @@ from dialeval.models.scorer_directory import (
     not_these,
     read_scorer,
 )
-from dialeval.question import Answer, Judge, Question
+from dialeval.question import Answer, Judge, Question, cannot_answer
 
 TOKENS_PER_BATCH = 4096
 
@@ -153,8 +152,6 @@ class Reading:
 
 def load_encoder(name: str) -> tuple[Any, Any]:
     """Encoder and tokenizer by a name that `dialeval models` knows, or by path."""
-    from transformers import AutoModel
-
     from dialeval.models.locate import locate
     from dialeval.models.source import ready
 
@@ -164,13 +161,8 @@ def load_encoder(name: str) -> tuple[Any, Any]:
             f"model {name!r} is a {found.role}: a judge that reads text stands on an encoder."
             " See: dialeval models"
         )
-    directory = ready(found)
-    with silence():
-        tokenizer = load_tokenizer(directory)
-        model = AutoModel.from_pretrained(
-            directory, local_files_only=True, weights_only=True, dtype=torch.float32
-        )
-    return model, tokenizer
+    model, tokenizer = load_parts(ready(found))
+    return model.float(), tokenizer
 
 
 def load(directory: Path, *, device: str = "auto") -> TextJudge:
@@ -208,10 +200,7 @@ class TextJudge:
         texts = []
         for question in questions:
             if not isinstance(question, Judge):
-                raise UsageError(
-                    f"model {question.model!r} is a judge of text and cannot answer"
-                    f" {type(question).__name__} questions"
-                )
+                raise cannot_answer(question, "a judge of text")
             texts.append((question.turns, question.response))
         encoded = self._read(texts)
         for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):

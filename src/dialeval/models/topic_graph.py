@@ -26,7 +26,7 @@ from dialeval.models.loading import batches_by_length, choose_device
 from dialeval.models.scorer_directory import DESCRIPTION, field, load_network, read_scorer
 from dialeval.models.topic_graph_network import TopicGraphNetwork
 from dialeval.models.topic_keywords import Frequencies, Tagger, keywords, make_tagger
-from dialeval.question import Answer, Judge, Question, WordVectors
+from dialeval.question import Answer, Judge, Question, WordVectors, cannot_answer
 
 GRAPH = "conceptnet.npz"
 FURTHEST, UNREACHED = 4, 20
@@ -178,10 +178,7 @@ class TopicGraph:
 
     def _topics(self, question: Question) -> Topics:
         if not isinstance(question, Judge):
-            raise UsageError(
-                f"model {question.model!r} is a judge of topics and cannot answer"
-                f" {type(question).__name__} questions"
-            )
+            raise cannot_answer(question, "a judge of topics")
         return self._finder.topics(question.turns, question.response)
 
     def _ask_for(self, word: str) -> WordVectors:

@@ -16,13 +16,12 @@ from typing import Any
 
 import torch
 
-from dialeval.errors import UsageError
 from dialeval.models.classifier import pad
 from dialeval.models.loading import SURROGATE, batches_by_length, choose_device, positions_of
 from dialeval.models.low_rank import merge_low_rank
 from dialeval.models.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
-from dialeval.question import Answer, Judge, Question
+from dialeval.question import Answer, Judge, Question, cannot_answer
 
 
 @dataclass(frozen=True)
@@ -142,10 +141,7 @@ class TwinJudge:
         judged = []
         for question in questions:
             if not isinstance(question, Judge):
-                raise UsageError(
-                    f"model {question.model!r} is a judge of text and cannot answer"
-                    f" {type(question).__name__} questions"
-                )
+                raise cannot_answer(question, "a judge of text")
             judged.append(question)
         if not judged:
             return

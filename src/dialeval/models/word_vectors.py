@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.errors import UsageError
-from dialeval.question import Answer, Question, WordVectors
+from dialeval.question import Answer, Question, WordVectors, cannot_answer
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,10 +57,7 @@ class WordVectorTable:
     def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         for position, question in enumerate(questions):
             if not isinstance(question, WordVectors):
-                raise UsageError(
-                    f"model {question.model!r} holds word vectors and cannot answer"
-                    f" {type(question).__name__} questions"
-                )
+                raise cannot_answer(question, "a table of word vectors")
             yield position, self.look_up(question.words)
 
     def look_up(self, words: Sequence[str]) -> Table:

@@ -26,10 +26,6 @@ SUB_METRICS = (
 )  # fmt: skip
 """FM, RM, TCM, EM, SM-NLL, SM-NCE, SM-PPL."""
 
-PAPER = (
-    "Zhang, Hu, Yu, Wang, Han, Liu, Yuan: MME-CRS: Multi-Metric Evaluation Based on Correlation"
-    " Re-Scaling for Evaluating Open-Domain Dialogue. 2022"
-)
 CITED = "Zhang et al., 2022"
 
 

@@ -28,7 +28,8 @@ from dialeval.compose.leave_one_out import (
 )
 from dialeval.compose.overlap import are_relatives, find_families
 from dialeval.compose.qualities import DSTC10_QUALITIES
-from dialeval.studies.composition_runs import CITED, PAPER, SUB_METRICS, score_sets
+from dialeval.metrics.judged_metric import MME_CITATION
+from dialeval.studies.composition_runs import CITED, SUB_METRICS, score_sets
 from dialeval.studies.dstc10_table import MEANS
 from dialeval.studies.mme_ablation import percent
 from dialeval.studies.needs import Data
@@ -180,7 +181,7 @@ def _qualities(composition: Composition) -> Table:
 
 STUDY = Study(
     name="dstc10",
-    paper=PAPER,
+    paper=MME_CITATION,
     cited=CITED,
     repeats="DSTC10 track 5 task 1: MME-CRS by both protocols, Deep AM-FM and the average beside",
     may_use=(Data("dstc10"),),

@@ -18,7 +18,8 @@ from dialeval.compose.crs import Power
 from dialeval.compose.fit import FitOptions
 from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_one_out
-from dialeval.studies.composition_runs import CITED, PAPER, SUB_METRICS, score_sets
+from dialeval.metrics.judged_metric import MME_CITATION
+from dialeval.studies.composition_runs import CITED, SUB_METRICS, score_sets
 from dialeval.studies.needs import Data
 from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
 
@@ -145,7 +146,7 @@ def percent(rho: float | None) -> float | None:
 
 STUDY = Study(
     name="mme-ablation",
-    paper=PAPER,
+    paper=MME_CITATION,
     cited=CITED,
     repeats="MME-CRS, Tables 4 to 6: without sub-metrics, other powers, and the plain average",
     may_use=(Data("dstc10"),),

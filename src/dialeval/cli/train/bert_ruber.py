@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import Corpora, Epochs, Out, Patience, Seed, show_result
 from dialeval.cli.train.pone import (
     Context,
     Encoder,
@@ -13,6 +12,7 @@ from dialeval.cli.train.pone import (
     Seeds,
     run_training,
 )
+from dialeval.cli.train.recipe import Corpora, Epochs, Out, Patience, Seed, show_result
 
 
 def bert_ruber(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dialeval.cli.arguments import Format, Json, Quiet
-from dialeval.cli.train.common import (
+from dialeval.cli.train.recipe import (
     Corpus,
     Epochs,
     Licence,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import (
+from dialeval.cli.train.recipe import (
     Corpora,
     Epochs,
     Licence,

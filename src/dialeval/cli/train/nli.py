@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import Epochs, Licence, Out, Seed, show_result, teller, this_command
+from dialeval.cli.train.recipe import Epochs, Licence, Out, Seed, show_result, teller, this_command
 
 
 def nli(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.train.common import (
+from dialeval.cli.train.recipe import (
     Corpora,
     Epochs,
     Out,

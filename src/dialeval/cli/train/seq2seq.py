@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dialeval.cli.arguments import Format, Json, Quiet
-from dialeval.cli.train.common import Corpus, Licence, Out, Seed, show_result, teller, this_command
+from dialeval.cli.train.recipe import Corpus, Licence, Out, Seed, show_result, teller, this_command
 
 if TYPE_CHECKING:
     from dialeval.training.train_seq2seq import Plan
