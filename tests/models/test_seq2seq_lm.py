@@ -18,6 +18,7 @@ WINDOW = 32
 TOKENIZER = tiny.tokenizer(None, closes=True)
 MAKERS = {"blenderbot": tiny.blenderbot, "bart": tiny.bart, "t5": tiny.t5}
 FOLLOW_UPS = ["You're boring.", "What are you trying to say?", "hello", "é🙂", "the cat sat"]
+FOLLOW_UPS += ["the cat", "the cat sat on the mat", "the"]  # beginnings of each other
 DIALOGUES = [
     (),
     (Turn("hello there"),),
@@ -54,6 +55,21 @@ def test_the_mean_is_the_loss_of_transformers(kind, budget):
         mean = TokenLogProbs.read(answer).mean
         assert mean == pytest.approx(-loss(plain, ASKED[position]), abs=2e-5)
     assert model.encoded == len(DIALOGUES)
+
+
+def test_what_texts_have_in_common_is_decoded_once():
+    model = Seq2SeqLM(tiny.blenderbot(WINDOW), TOKENIZER)
+    read = []
+    model._model.get_decoder().register_forward_pre_hook(
+        lambda module, args, named: read.append(named["input_ids"].shape[1]), with_kwargs=True
+    )
+    texts = ["the dog ran", "the cat sat"]
+    dict(model.answer([ask(text, DIALOGUES[1]) for text in texts]))
+    one, other = sorted(TOKENIZER(text).input_ids for text in texts)
+    common = [a == b for a, b in zip(one, other, strict=False)].index(False)
+    assert common > 0
+    # the start token and all but the last are read, and of the second what is new
+    assert read == [len(one), len(other) - 1 - common]
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

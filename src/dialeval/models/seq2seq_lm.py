@@ -4,7 +4,8 @@ The encoder reads the turns, the decoder predicts the text. FULL (section 3, rel
 for five follow-ups and reads the dialogue five times; here it is encoded once. The keys and values
 that the decoder derives from the encoder's states are kept too: they cost more than the decoding of
 a short follow-up. So several dialogues form a batch, the first text of each is decoded together,
-then the second of each, and so on.
+then the second of each, and so on. What a text has in common with the one before it, at least the
+start token, is not read again.
 
 Encoder input: see `encoder_input`. What does not fit (BlenderBot reads 128 tokens) is cut from the
 turns; the text only if it is too long by itself.
@@ -75,6 +76,8 @@ class Seq2SeqLM:
             written = self._target(asked, cut)
             dialogue = dialogues.setdefault(source, Dialogue(source, []))
             dialogue.targets.append((position, written))
+        for dialogue in dialogues.values():
+            dialogue.targets.sort(key=lambda target: target[1].ids)
         # Alike in length and in the number of targets, so that little is padding.
         waiting = sorted(dialogues.values(), key=lambda one: (len(one.targets), len(one.source)))
         while waiting:
@@ -127,18 +130,28 @@ class Seq2SeqLM:
         with torch.inference_mode():
             encoded = self._model.get_encoder()(input_ids=sources, attention_mask=mask)
             derived = DynamicCache()
+            own = DynamicCache()
+            before, logits = sources[:, :0], None
             for turn in range(max(len(dialogue.targets) for dialogue in batch)):
                 # A dialogue with fewer targets repeats its last one; the result is not used.
                 targets = [d.targets[min(turn, len(d.targets) - 1)][1] for d in batch]
                 ids, _ = self._padded([written.ids for written in targets])
+                read = ids[:, :-1]
+                shared = _common_prefix(before, read)
+                if shared < before.shape[1]:
+                    own.crop(shared - before.shape[1])
                 out = self._model(
                     encoder_outputs=encoded,
                     attention_mask=mask,
-                    decoder_input_ids=ids[:, :-1],
-                    past_key_values=EncoderDecoderCache(DynamicCache(), derived),
+                    decoder_input_ids=read[:, shared:],
+                    past_key_values=EncoderDecoderCache(own, derived),
                     use_cache=True,
                 )
-                values = _chosen(out.logits, ids[:, 1:]).cpu().numpy()
+                before = read
+                logits = (
+                    out.logits if logits is None else torch.cat([logits[:, :shared], out.logits], 1)
+                )
+                values = _chosen(logits, ids[:, 1:]).cpu().numpy()
                 for row, written in enumerate(targets):
                     if turn < len(batch[row].targets):
                         found[row].append(values[row, written.first - 1 : len(written.ids) - 1])
@@ -170,6 +183,13 @@ def _checked(question: Question) -> Likelihood:
             " turns. Ask without whole, or use a causal language model."
         )
     return question
+
+
+def _common_prefix(before: torch.Tensor, read: torch.Tensor) -> int:
+    """How many tokens all rows have in common with what was read before; one at least is new."""
+    length = min(before.shape[1], read.shape[1] - 1)
+    differs = (before[:, :length] != read[:, :length]).any(0).nonzero()
+    return int(differs[0]) if len(differs) else length
 
 
 def _chosen(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
