@@ -1,8 +1,10 @@
 """`train nli` with a tiny random BERT: pairs, an adapter, a whole model, a kill, a card."""
 
 import json
+from pathlib import Path
 
 import pytest
+import torch
 
 pytest.importorskip("peft", reason="needs the extra 'train'")
 
@@ -39,9 +41,16 @@ def base(tmp_path):
     return str(tiny_encoders.save_bert(tmp_path / "base"))
 
 
-def learn(table, out, base, options=OPTIONS, report=lambda state, steps: None):
+def learn(table, out, base, options=OPTIONS, report=lambda state, steps: None, **more):
     return train_inference_model(
-        table, out, base=base, settings=SETTINGS, options=options, command="train", report=report
+        table,
+        out,
+        base=base,
+        settings=SETTINGS,
+        options=options,
+        command="train",
+        report=report,
+        **more,
     )
 
 
@@ -55,6 +64,37 @@ def test_what_was_learned_is_what_the_metric_sees(tmp_path, table, base, rank):
     answers = dict(Models(device="cpu").load(str(out)).answer(questions))
     assert [int(answers[i].argmax()) for i in range(3)] == [0, 1, 2]
     assert json.loads((out / "card.json").read_text())["data"]["pairs of pairs"] > 100
+
+
+def test_all_weights_can_be_kept_as_an_adapter(tmp_path, table, base):
+    """At full rank the linear layers are those of the whole model; at rank 1 something is lost."""
+    from safetensors.torch import load_file
+
+    options = InferenceModelOptions(rank=0, alpha=0, batch=8, length=24)
+    learn(table, tmp_path / "whole", base, options)
+    whole = load_file(tmp_path / "whole" / "model.safetensors")
+    before = load_file(next(Path(base).glob("*.safetensors")))
+    name = "encoder.layer.0.attention.self.query"
+    change = (whole[f"bert.{name}.weight"] - before[f"{name}.weight"]).double()
+    lost = {}
+    for rank in (1, 4, 64):
+        out = tmp_path / f"rank{rank}"
+        card = learn(table, out, base, options, keep_rank=rank)
+        kept = load_file(out / "adapter_model.safetensors")
+        down, up = (kept[f"base_model.model.bert.{name}.lora_{ab}.weight"] for ab in "AB")
+        lost[rank] = float((up.double() @ down.double() - change).norm() / change.norm())
+        assert card.settings["kept rank"] == rank
+    values = torch.linalg.svdvals(change)
+    for rank in (1, 4):
+        best = float(values[rank:].norm() / values.norm())
+        assert lost[rank] == pytest.approx(best, abs=2e-3)
+    assert lost[64] < 2e-3
+    # What the card says of the adapter is what the adapter does, once it is loaded.
+    pairs = load_inference_pairs(table).validation
+    questions = [Inference(str(out), pair.premise, pair.hypothesis) for pair in pairs]
+    answers = dict(Models(device="cpu").load(str(out)).answer(questions))
+    right = sum(int(answers[i].argmax()) == pair.label for i, pair in enumerate(pairs))
+    assert list(card.scores.values()) == [right / len(pairs)]
 
 
 def test_a_killed_training_ends_with_the_same_adapter(tmp_path, table, base):

@@ -1,4 +1,8 @@
-"""LoRA adapters (Hu et al., ICLR 2022): a few MB, trained and saved beside a frozen model."""
+"""LoRA adapters (Hu et al., ICLR 2022): a few MB, trained and saved beside a frozen model.
+
+A model of which all weights were trained becomes adapters, too (`change_as_adapters`): the change
+of each linear layer is rounded to low rank by its singular values.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +64,34 @@ def load_adapters(model: Any, start: Path) -> None:
         ) from error
     if found.unexpected_keys:
         raise UsageError(f"{start}: not adapters of this model ({found.unexpected_keys[0]})")
+
+
+def change_as_adapters(trained: Any, adapted: Any) -> None:
+    """Writes into the adapters of an untrained model what training changed in the linear layers.
+
+    Of a matrix of this rank none is nearer to the change (Eckart and Young, 1936). Layers that are
+    saved whole are copied; embeddings, biases and norms stay what they were before the training.
+    """
+    from peft.tuners.lora import Linear
+    from peft.utils import ModulesToSaveWrapper
+
+    inner = adapted.get_base_model()
+    with torch.no_grad():
+        for name, module in inner.named_modules():
+            if isinstance(module, ModulesToSaveWrapper):
+                whole: Any = module.modules_to_save["default"]
+                whole.load_state_dict(trained.get_submodule(name).state_dict())
+            elif isinstance(module, Linear):
+                down: Any = module.lora_A["default"]
+                up: Any = module.lora_B["default"]
+                change = trained.get_submodule(name).weight - module.get_base_layer().weight
+                left, values, right = torch.linalg.svd(
+                    change / module.scaling["default"], full_matrices=False
+                )
+                rank = min(len(values), down.out_features)
+                root = values[:rank].sqrt()
+                up.weight.zero_()[:, :rank] = left[:, :rank] * root
+                down.weight.zero_()[:rank] = root[:, None] * right[:rank]
 
 
 def round_adapters(model: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from dialeval.question import NLI_LABELS
 from dialeval.training.adapters import (
     ADAPTERS,
     add_adapters,
+    change_as_adapters,
     load_adapters,
     round_adapters,
     save_adapters,
@@ -42,6 +43,7 @@ def train_inference_model(
     options: InferenceModelOptions,
     sources: Sequence[str] = (),
     start: Path | None = None,
+    keep_rank: int = 0,
     licence: str = "unknown",
     command: str = "",
     say: Callable[[str], None] = lambda line: None,
@@ -49,7 +51,8 @@ def train_inference_model(
 ) -> Card:
     """Trains, saves and measures; continues where an earlier call into `out` was killed.
 
-    `start` is a directory of adapters that were trained before: training goes on from them.
+    `start` is a directory of adapters that were trained before: training goes on from them. If all
+    weights are trained (rank 0), `keep_rank` keeps the change as adapters of this rank.
     """
     refuse_finished(out)
     if start and not options.rank:
@@ -72,23 +75,25 @@ def train_inference_model(
             "start": sha256_of(start / ADAPTERS) if start else "",
         }
         state = train(recipe, settings, out, identity, report)
-        if options.rank:
-            round_adapters(model)
-            save_adapters(model, base, out)
+        if keep_rank:
+            recipe.model = _as_adapters(model, base, options, keep_rank, settings.seed)
+        if options.rank or keep_rank:
+            round_adapters(recipe.model)
+            save_adapters(recipe.model, base, out)
         else:
             save_model(model, tokenizer, out)
         card = Card(
             name=out.name,
             summary=(
-                f"{'LoRA adapter and head' if options.rank else 'Weights'} for {base}, trained to"
-                " tell contradiction, neutral and entailment apart."
+                f"{_kept(options, keep_rank)} for {base}, trained to tell contradiction, neutral"
+                " and entailment apart."
             ),
             command=command,
             seed=settings.seed,
             base=base,
             licence=licence,
             data=_about(pairs, recipe.pairs),
-            settings=asdict(settings) | asdict(options),
+            settings=asdict(settings) | asdict(options) | {"kept rank": keep_rank or options.rank},
             scores=_accuracies(recipe, pairs, say),
             curve=state.curve,
         )
@@ -126,6 +131,24 @@ def load_with_head(base: str, options: InferenceModelOptions, seed: int) -> tupl
         model, "SEQ_CLS", options.rank, options.alpha, seed, trained=["classifier"]
     )
     return model, tokenizer
+
+
+def _as_adapters(
+    trained: Any, base: str, options: InferenceModelOptions, rank: int, seed: int
+) -> Any:
+    adapted, _ = load_with_head(base, replace(options, rank=rank, alpha=rank), seed)
+    change_as_adapters(trained, adapted)
+    return adapted
+
+
+def _kept(options: InferenceModelOptions, keep_rank: int) -> str:
+    if options.rank:
+        return "LoRA adapter and head"
+    return (
+        f"All weights, kept as an adapter of rank {keep_rank} and a head,"
+        if keep_rank
+        else "Weights"
+    )
 
 
 def _about(pairs: InferencePairs, seen: int) -> dict[str, Any]:

@@ -40,10 +40,16 @@ def nli(
         typer.Option(min=1, help="Learn from at most this many pairs.", show_default=False),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Train all weights instead of a LoRA adapter.")
+        bool,
+        typer.Option(
+            "--full",
+            help="Train all weights instead of a LoRA adapter. With --rank, what they changed is"
+            " kept as an adapter of this rank.",
+        ),
     ] = False,
     rank: Annotated[
-        int | None, typer.Option(min=1, help="Rank of the LoRA adapter; 32 if left out.")
+        int | None,
+        typer.Option(min=1, help="Rank of the LoRA adapter; 32 if left out.", show_default=False),
     ] = None,
     learning_rate: Annotated[
         float | None,
@@ -61,14 +67,11 @@ def nli(
     The result is named in a metric: -m consistency:model=DIR. A training that was interrupted goes
     on where it stopped if the same command is given again.
     """
-    from dialeval.errors import UsageError
     from dialeval.terminal import training_bar
     from dialeval.training.inference_model import InferenceModelOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_nli import train_inference_model
 
-    if full and rank:
-        raise UsageError("--full trains all weights: there is no adapter to give a --rank")
     adapter_rank = 0 if full else rank or 32
     with training_bar(quiet=quiet or as_json) as report:
         card = train_inference_model(
@@ -83,6 +86,7 @@ def nli(
             ),
             sources=sources or (),
             start=start,
+            keep_rank=(rank or 0) if full else 0,
             licence=licence,
             command=this_command(),
             say=teller(quiet=quiet or as_json),
