@@ -61,8 +61,9 @@ dist: .venv/.installed-dev ## build a wheel that works alone
 	rm -rf dist
 	$(BIN)/python -m build --wheel --outdir dist
 
-bench: .venv/.installed ## speed and memory, as in benchmarks/README.md
-	$(BIN)/python benchmarks/million.py
+bench: .venv/.installed-dev ## speed on this machine, against other packages; more in benchmarks/
+	@$(BIN)/dialeval models get --preset default --quiet
+	$(BIN)/dialeval bench
 
 clean: ## remove the environment and everything built
 	rm -rf .venv build dist runs src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

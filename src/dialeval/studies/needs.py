@@ -64,5 +64,6 @@ def _missing_model(name: str) -> list[Missing]:
     except UsageError as error:
         # "model 'x' is not here yet. Fetch it: dialeval models get x"
         what, _, command = str(error).rpartition(". ")
-        return [Missing(what or str(error), command.removeprefix("Fetch it: "))]
+        command = command.removeprefix("Fetch it: ").partition(" (")[0]
+        return [Missing(what or str(error), command)]
     return []
