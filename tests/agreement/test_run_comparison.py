@@ -295,3 +295,22 @@ def test_the_record_is_json_and_holds_the_verdict(score):
 )
 def test_p_is_printed_as_journals_do(p, text):
     assert format_p(p) == text
+
+
+def test_joined_by_dialogue_the_turns_of_one_are_one_row_with_their_mean(score):
+    """Live chats: the second turn depends on the bot, so nothing but the dialogue is shared."""
+
+    def chats(values, bot):
+        return [
+            Sample(f"{bot}{d}.{t}", (Turn(f"{bot} {t}"),), str(value), dialogue=f"chat {d}")
+            for d, turns in enumerate(values)
+            for t, value in enumerate(turns)
+        ]
+
+    old = score("old", chats([[1, 2, 3], [4], [5, 7]], "a"))
+    new = score("new", chats([[4, 4], [4, 6], [9]], "b"))
+    found = dialeval.compare(old, new, join_by="dialogue", rounds=99)
+    (row,) = found.rows
+    assert (row.n, found.joined, found.warnings) == (3, 3, ())
+    assert row.mean_first == pytest.approx((2 + 4 + 6) / 3)
+    assert row.mean_second == pytest.approx((4 + 5 + 9) / 3)

@@ -10,7 +10,8 @@ For each level, metric and pair of sides, over the rows that both sides have (`j
                  here that can be compared between metrics
 
 Rows count as independent of each other. Turns of one dialogue are not quite: where a few long
-dialogues make up the data, intervals are too short and p is too small.
+dialogues make up the data, intervals are too short and p is too small. Joined by dialogue, they are
+one row.
 
 A metric whose signature differs between the runs measured something else in each of them. It is
 shown, with a warning that names what differs, but takes no part in the verdict.
@@ -255,12 +256,12 @@ def _warnings(
     sides: Sequence[Side], rows: Join, tests: int, rounds: int, alpha: float
 ) -> list[str]:
     found = []
-    if rows.by != "context" and rows.other_contexts:
+    if rows.by in ("id", "item") and rows.other_contexts:
         found.append(
             f"{rows.other_contexts:,} rows joined by {rows.by} do not have the same context on all"
             " sides. Where they should, join with --join context."
         )
-    if rows.repeated:
+    if rows.repeated and rows.by != "dialogue":
         found.append(
             f"{rows.repeated:,} samples share their {rows.by} with another of the same side: their"
             " scores were averaged"

@@ -3,6 +3,8 @@
     id        the samples have the same id: one data set, scored twice
     item      the samples answer the same item: rival systems on one list of questions
     context   the turns before the answer are the same, whatever the samples are called
+    dialogue  the samples come from the same dialogue; only if asked for. Turns of one dialogue are
+              no independent evidence: as one row, with their mean, they are not taken for it
 
 Several samples of a side with the same key (two answers to one item) count as one, with the mean of
 their scores. Where all sides hold the same systems, two or more, samples are joined with those of
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     from dialeval.run import Run
     from dialeval.sample import Level
 
-JoinBy = Literal["id", "item", "context"]
-JOINS: tuple[JoinBy, ...] = ("id", "item", "context")
+JoinBy = Literal["id", "item", "context", "dialogue"]
+TRIED: tuple[JoinBy, ...] = ("id", "item", "context")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Side:
     items: Sequence[str]
     contexts: Sequence[bytes]
     """Digests: texts stay on the disk."""
+    dialogues: Sequence[str]
     systems: Sequence[str]
     levels: Sequence[Level]
     scores: Mapping[str, Floats]
@@ -50,6 +53,7 @@ class Side:
             "id": self.ids,
             "item": self.items,
             "context": self.contexts,
+            "dialogue": self.dialogues,
         }[by]
         return [
             (level, system if with_system else "", value) if value else None
@@ -128,7 +132,7 @@ def join(sides: Sequence[Side], by: JoinBy | None = None) -> Join:
     """Samples that belong together: by the key named, else by the first that two sides share."""
     systems = [set(side.systems) for side in sides]
     with_system = len(systems[0]) > 1 and all(one == systems[0] for one in systems)
-    for candidate in [by] if by else JOINS:
+    for candidate in [by] if by else TRIED:
         rows: dict[Hashable, list[list[int]]] = {}
         for number, side in enumerate(sides):
             for place, key in enumerate(side.keys(candidate, with_system)):
@@ -193,19 +197,24 @@ def side_of(name: str, run: Run) -> Side:
     ids: list[str] = []
     items: list[str] = []
     contexts: list[bytes] = []
+    dialogues: list[str] = []
     spoken_by: list[str] = []
     levels: list[Level] = []
-    for batch in run.batches(["id", "item", "system", "response", "context"]):
-        columns = [batch.column(c).to_pylist() for c in ("id", "item", "system", "context")]
+    names = ("id", "item", "dialogue", "system", "context")
+    for batch in run.batches([*names, "response"]):
+        columns = [batch.column(name).to_pylist() for name in names]
         missing = batch.column("response").is_null().to_pylist()
-        for ident, item, system, context, no_response in zip(*columns, missing, strict=True):
+        for ident, item, dialogue, system, context, no_response in zip(
+            *columns, missing, strict=True
+        ):
             ids.append(ident)
             items.append(sys.intern(item))
+            dialogues.append(sys.intern(dialogue))
             spoken_by.append(sys.intern(system))
             contexts.append(_digest([turn["text"] for turn in context]))
             levels.append("dialogue" if no_response else "turn")
     scores = {label: np.array(run.scores(label), dtype=np.float64) for label in run.metrics}
-    return Side(name, run, ids, items, contexts, spoken_by, levels, scores)
+    return Side(name, run, ids, items, contexts, dialogues, spoken_by, levels, scores)
 
 
 def part_of(side: Side, name: str, systems: Sequence[str]) -> Side:
@@ -217,6 +226,7 @@ def part_of(side: Side, name: str, systems: Sequence[str]) -> Side:
         [side.ids[place] for place in kept],
         [side.items[place] for place in kept],
         [side.contexts[place] for place in kept],
+        [side.dialogues[place] for place in kept],
         [side.systems[place] for place in kept],
         [side.levels[place] for place in kept],
         {label: column[kept] for label, column in side.scores.items()},

@@ -26,10 +26,11 @@ def compare(
     ] = None,
     metric: Metrics = None,
     join: Annotated[
-        Literal["id", "item", "context"] | None,
+        Literal["id", "item", "context", "dialogue"] | None,
         typer.Option(
-            help="What makes two samples answers to the same question. Default: the first of the"
-            " three that the runs share.",
+            help="What makes two samples answers to the same question. Default: id, item or"
+            " context, the first that the runs share. dialogue: the turns of a dialogue count as"
+            " one, with their mean; for live chats, and where few dialogues have many turns.",
             show_default=False,
         ),
     ] = None,
