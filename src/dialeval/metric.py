@@ -23,7 +23,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from dialeval.question import Answer, Question
 from dialeval.sample import Level, Sample
@@ -51,9 +51,18 @@ class Part:
 
 
 class Pool(Protocol):
-    """Gathers the samples of a system into a number that is not a mean: corpus BLEU, distinct."""
+    """Gathers the scores of a system into a number that is not a mean: corpus BLEU, distinct.
 
-    def add(self, sample: Sample) -> None: ...
+    It goes by `Score.counts`, so that what was counted for the score of a sample is not counted
+    again. Several processes fill pools of the same system, which are merged in any order: a pool
+    adds up whole numbers or joins sets, since a sum of floats would depend on that order.
+    """
+
+    def add(self, score: Score) -> None:
+        """The score of one more sample, also where it has no value."""
+
+    def merge(self, other: Self) -> None:
+        """Everything that another pool of the same metric was given."""
 
     def result(self) -> Score: ...
 
@@ -118,7 +127,8 @@ class Metric:
         raise NotImplementedError
 
     def pool(self) -> Pool | None:
-        """Where a system's number is not the mean of its scores: a fresh accumulator."""
+        """Where a system's number is not the mean of its scores: a fresh accumulator. A metric that
+        has one asks nothing, so that a resumed run can count what was scored before."""
         return None
 
     def models(self) -> Mapping[str, str]:

@@ -26,6 +26,8 @@ class Score:
     value: float | None
     parts: Mapping[str, PartValue] = field(default_factory=dict, hash=False)
     note: str = ""
+    counts: Any = field(default=None, repr=False, compare=False)
+    """What a pool adds up over a system (see `metric.Pool`). It is not kept in a run."""
 
     def __post_init__(self) -> None:
         if self.value is None and not self.note:
@@ -34,8 +36,8 @@ class Score:
             raise ValueError(f"a score must be finite, not {self.value}")
 
     @classmethod
-    def missing(cls, why: str) -> Score:
-        return cls(None, note=why)
+    def missing(cls, why: str, counts: Any = None) -> Score:
+        return cls(None, note=why, counts=counts)
 
 
 @dataclass(frozen=True)

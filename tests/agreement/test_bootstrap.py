@@ -1,10 +1,17 @@
 import math
+from fractions import Fraction
+from functools import partial
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dialeval.agreement.bootstrap import Bootstrap, resample
 from dialeval.agreement.correlation import NAMES, correlations, spearman
+from dialeval.agreement.exact_sums import exact_product, weighted_sums
+from dialeval.agreement.inversions import matrix_products, running_sums
 from dialeval.agreement.kendall import KendallCounts
 from dialeval.agreement.product_moment import pearson_with_error, spearman_of_counts
 
@@ -25,11 +32,12 @@ def test_a_round_equals_scipy_on_the_drawn_items():
     rng = np.random.default_rng(8)
     for _ in range(30):
         drawn = rng.integers(0, 40, size=40)
-        counts = np.bincount(drawn, minlength=40).astype(np.int32)[np.newaxis]
+        counts = np.bincount(drawn, minlength=40).astype(float)[np.newaxis]
         for statistic, oracle in (
             (pearson_of_counts(x, y), stats.pearsonr),
             (spearman_of_counts(x, y), stats.spearmanr),
             (KendallCounts(x, y).of_counts, stats.kendalltau),
+            (KendallCounts(x, y, many_rounds=True).of_counts, stats.kendalltau),
         ):
             expected = oracle(x[drawn], y[drawn]).statistic
             assert statistic(counts)[0] == pytest.approx(expected, abs=1e-9)
@@ -37,7 +45,7 @@ def test_a_round_equals_scipy_on_the_drawn_items():
 
 def test_a_round_that_is_constant_is_not_a_number():
     x, y = np.array([0.1, 0.7, 0.2]), np.array([3.0, 1.0, 2.0])
-    counts = np.array([[0, 3, 0]], dtype=np.int32)
+    counts = np.array([[0.0, 3.0, 0.0]])
     for statistic in (
         pearson_of_counts(x, y),
         spearman_of_counts(x, y),
@@ -80,17 +88,75 @@ def test_the_error_of_pearson_is_that_of_its_influence_on_the_drawn_items():
         u, v = ((side[drawn] - side[drawn].mean()) / side[drawn].std() for side in (x, y))
         r = np.mean(u * v)
         influence = u * v - r / 2 * (u**2 + v**2)
-        counts = np.bincount(drawn, minlength=40).astype(np.int32)[np.newaxis]
+        counts = np.bincount(drawn, minlength=40).astype(float)[np.newaxis]
         found = pearson_with_error(x, y)(counts)[0]
         assert found == pytest.approx([r, np.sqrt(np.mean(influence**2) / 40)], abs=1e-12)
 
 
-def test_the_error_does_not_hang_on_how_many_items_are_summed_at_a_time(monkeypatch):
-    x, y = some_pairs(100)
-    counts = np.random.default_rng(1).integers(0, 4, size=(5, 100)).astype(np.int32)
-    whole = pearson_with_error(x, y)(counts)
-    monkeypatch.setattr("dialeval.agreement.product_moment.PIECE", 7)
-    np.testing.assert_allclose(pearson_with_error(x, y)(counts), whole, atol=1e-12)
+@given(st.integers(1, 80), st.integers(0, 2**32 - 1))
+def test_weighted_sums_are_the_true_ones_and_the_same_in_any_company(n, seed):
+    """Fractions are the truth; a plain matrix product would give a row other bits beside others."""
+    rng = np.random.default_rng(seed)
+    columns = rng.normal(size=(n, 3)) ** 3 * [1e-9, 1.0, 1e6]
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=4).astype(float)
+    together = weighted_sums(columns)(counts)
+    alone = [weighted_sums(columns)(counts[row : row + 1])[0] for row in range(4)]
+    np.testing.assert_array_equal(together, alone)
+    largest = np.abs(columns).max(axis=0)
+    for row, column in product(range(4), range(3)):
+        pairs = zip(counts[row], columns[:, column], strict=True)
+        true = sum(Fraction(weight) * Fraction(value) for weight, value in pairs)
+        # one rounding, and what is cut off below the 62nd bit of the largest value
+        off = abs(Fraction(together[row, column]) - true)
+        assert off <= abs(true) * 2.0**-52 + n * largest[column] * 2.0**-62
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_a_product_in_pieces_is_the_product(rows, n, width, seed):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dialeval.agreement.exact_sums.ROWS", 2)
+        patch.setattr("dialeval.agreement.exact_sums.ONE_THREAD", 10)
+        rng = np.random.default_rng(seed)
+        weights, matrix = rng.integers(0, 9, size=(rows, n)), rng.integers(-9, 9, size=(n, width))
+        np.testing.assert_array_equal(exact_product(weights, matrix), weights @ matrix)
+
+
+@pytest.mark.parametrize("way", [running_sums, partial(matrix_products, block=5), matrix_products])
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), min_size=1, max_size=80),
+    seed=st.integers(0, 2**32 - 1),
+    swapped=st.booleans(),
+)
+def test_discordant_pairs_are_those_that_a_loop_over_all_pairs_counts(way, pairs, seed, swapped):
+    counts = np.random.default_rng(seed).integers(0, 4, size=(3, len(pairs))).astype(float)
+    x, y = np.array(pairs, dtype=float).T
+    expected = [
+        sum(
+            w * v
+            for (a, b, w), (c, d, v) in combinations(zip(x, y, row, strict=True), 2)
+            if (a - c) * (b - d) < 0
+        )
+        for row in counts
+    ]
+    assert way(*((y, x) if swapped else (x, y)))(counts).tolist() == expected
+
+
+@pytest.mark.parametrize("n", [200, 5000])
+@pytest.mark.parametrize("tied", [False, True])
+def test_both_ways_to_count_discordant_pairs_agree(n, tied):
+    """n below and above the size from which blocks are larger."""
+    x, y = some_pairs(n)
+    y = y if tied else x + np.random.default_rng(1).normal(size=n)
+    counts = np.random.default_rng(2).integers(0, 4, size=(4, n)).astype(float)
+    np.testing.assert_array_equal(matrix_products(x, y)(counts), running_sums(x, y)(counts))
+
+
+def test_few_rows_at_a_time_are_all_rows(monkeypatch):
+    counts = np.random.default_rng(1).integers(0, 4, size=(11, 50)).astype(float)
+    statistic = spearman_of_counts(*some_pairs(50))
+    whole = statistic(counts)
+    monkeypatch.setattr("dialeval.agreement.bootstrap.CACHED", 100)
+    np.testing.assert_array_equal(statistic(counts), whole)
 
 
 def test_another_seed_moves_the_interval_and_not_the_value():

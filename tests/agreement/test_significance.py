@@ -100,11 +100,14 @@ def slow_delta(first, second, human, groups, level, r):
 
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman"])
 @pytest.mark.parametrize("level", ["turn", "system", "group"])
-def test_perm_both_equals_a_slow_count_with_scipy(stats, level, coefficient):
+@pytest.mark.parametrize("tied", [False, True])
+def test_perm_both_equals_a_slow_count_with_scipy(stats, level, coefficient, tied):
     rng = np.random.default_rng(3)
     first, second, human = three_sides(24, rng, 0.7)
     human = human.round(1)
     second = second + rng.normal(size=24)
+    if tied:
+        first, second = first.round(), second.round()
     groups = np.array([f"system {place % 4}" for place in range(24)])
     options = {"coefficient": coefficient, "level": level, "groups": list(groups)}
     found = perm_both(first, second, human, seeded(199), **options)
@@ -189,8 +192,9 @@ def test_neither_workers_nor_blocks_change_a_result(test):
     x, y = rng.normal(size=(2, 37))
     ways = [{}, {"workers": 3, "block": 100}, {"block": 1}, {"workers": 2, "block": 37 * 11}]
     assert len({test(x, y, seeded(**way)) for way in ways}) == 1
-    ways_of_three = {perm_both(x, y, x + y, seeded(**way), coefficient="spearman") for way in ways}
-    assert len(ways_of_three) == 1
+    for coefficient in ("pearson", "spearman"):
+        found = {perm_both(x, y, x + y, seeded(**way), coefficient=coefficient) for way in ways}
+        assert len(found) == 1
     again = seeded()
     assert test(x, y, again).p != test(x, y, again).p
 

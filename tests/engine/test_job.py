@@ -8,6 +8,8 @@ from dialeval.engine.cache import AnswerCache
 from dialeval.engine.directory import RunDirectory
 from dialeval.engine.job import Job
 from dialeval.errors import JobError, UsageError
+from dialeval.metrics.bleu import Bleu
+from dialeval.registry import make_metric
 from dialeval.sample import Sample
 
 
@@ -34,11 +36,42 @@ def test_samples_come_back_unchanged(tmp_path):
 @pytest.mark.parametrize("chunk", [1, 2, 7, 100])
 def test_the_chunk_size_changes_no_number(tmp_path, chunk):
     data = samples(23)
-    metrics = [Asking(), Floored()]
+    metrics = [Asking(), Floored(), *map(make_metric, ("bleu", "chrf", "distinct"))]
     _, one = run(tmp_path / "one", metrics, data, models=LengthModels(), chunk=23)
     _, other = run(tmp_path / "other", metrics, data, models=LengthModels(), chunk=chunk)
     assert one.manifest == other.manifest
     assert one.scores("floored") == other.scores("floored")
+
+
+def test_a_system_gets_its_corpus_bleu_though_the_run_was_interrupted(tmp_path):
+    sacrebleu = pytest.importorskip("sacrebleu", reason="the oracle here")
+    answers = ["the cat sat on the mat", "yes", "no cat sat there at all", "the mat is red"]
+    wanted = ["a cat sat on the mat", "yes it is", "a cat sat there", "the mat was red"]
+    data = [
+        Sample(id=str(i), response=one, references=(other,), system="bot")
+        for i, (one, other) in enumerate(zip(answers, wanted, strict=True))
+    ]
+
+    def broken():
+        yield from data[:2]
+        raise RuntimeError("the power goes out")
+
+    with pytest.raises(RuntimeError):
+        run(tmp_path / "run", [make_metric("bleu")], broken(), chunk=1)
+    job, done = run(tmp_path / "run", [make_metric("bleu")], data, chunk=1)
+    assert job.resumed == 2
+    [system] = done.manifest["systems"]
+    expected = sacrebleu.corpus_bleu(answers, [wanted]).score
+    assert system["scores"]["bleu"]["pooled"]["value"] == expected
+
+
+def test_a_sample_is_counted_once_for_its_score_and_the_pool(tmp_path, monkeypatch):
+    counted = []
+    count = Bleu.count
+    monkeypatch.setattr(Bleu, "count", lambda *of: counted.append(of) or count(*of))
+    data = [Sample(id=str(i), response="yes", references=("yes it is",)) for i in range(5)]
+    run(tmp_path / "run", [Bleu()], data, chunk=2)
+    assert len(counted) == 5
 
 
 def test_a_metric_that_cannot_judge_a_sample_says_why(tmp_path):

@@ -19,7 +19,7 @@ from dialeval.registry import make_metric
 
 directory, cache = map(Path, sys.argv[1:])
 with AnswerCache(cache) as answers:
-    metrics = [Asking(), Floored(), make_metric("distinct")]
+    metrics = [Asking(), Floored(), make_metric("distinct"), make_metric("bleu")]
     job = Job(directory, metrics, models=LengthModels(), cache=answers, chunk=20,
               progress=lambda done, read: print(done, flush=True))
     job.run(samples(400))

@@ -321,39 +321,88 @@ class WritesIntoAnswers(Sound):
         return super().score(sample, answers)
 
 
-class LastWins:
+class Sum:
     def __init__(self) -> None:
-        self.last = 0.0
+        self.total = 0.0
 
-    def add(self, sample: Sample) -> None:
-        self.last = float(len(sample.response or ""))
+    def add(self, score: Score) -> None:
+        self.total += score.value or 0.0
+
+    def merge(self, other: Sum) -> None:
+        self.total += other.total
 
     def result(self) -> Score:
-        return Score(self.last)
+        return Score(self.total)
 
 
-class Growing(LastWins):
-    def add(self, sample: Sample) -> None:
-        self.last += 1
+class LastWins(Sum):
+    def add(self, score: Score) -> None:
+        self.total = score.value or 0.0
+
+
+class Forgetful(Sum):
+    def merge(self, other: Sum) -> None:
+        self.total = other.total
+
+
+class Rooted(Sum):
+    def __init__(self) -> None:
+        super().__init__()
+        self.nothing = lambda: None
 
 
 @dataclass(frozen=True)
-class PoolDependsOnOrder(Sound):
+class PoolAsksQuestions(Sound):
     """Broken."""
 
-    def pool(self) -> LastWins:
+    def pool(self) -> Sum:
+        return Sum()
+
+
+@dataclass(frozen=True)
+class Silent(Sound):
+    """Asks nothing, so it may have a pool."""
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        return ()
+
+    def models(self) -> Mapping[str, str]:
+        return {}
+
+
+@dataclass(frozen=True)
+class PoolDependsOnOrder(Silent):
+    """Broken."""
+
+    def pool(self) -> Sum:
         return LastWins()
 
 
-SHARED = Growing()
+SHARED = Sum()
 
 
 @dataclass(frozen=True)
-class PoolIsShared(Sound):
+class PoolIsShared(Silent):
     """Broken."""
 
-    def pool(self) -> LastWins:
+    def pool(self) -> Sum:
         return SHARED
+
+
+@dataclass(frozen=True)
+class PoolForgetsWhenMerged(Silent):
+    """Broken."""
+
+    def pool(self) -> Sum:
+        return Forgetful()
+
+
+@dataclass(frozen=True)
+class PoolCannotTravel(Silent):
+    """Broken."""
+
+    def pool(self) -> Sum:
+        return Rooted()
 
 
 @dataclass(frozen=True)
@@ -412,6 +461,9 @@ BROKEN = [
     (WritesIntoAnswers, "leaves-its-input-alone", "changes the answers"),
     (PoolDependsOnOrder, "pool", "reversed"),
     (PoolIsShared, "pool", "Return a fresh accumulator"),
+    (PoolForgetsWhenMerged, "pool", "merged of two parts"),
+    (PoolCannotTravel, "pool", "sending a pool by pickle"),
+    (PoolAsksQuestions, "pool", "can ask nothing"),
     (DividesByLength, "survives-empty", "ZeroDivisionError"),
     (DividesByLength, "survives-blank", "ZeroDivisionError"),
     (choke_on("Short", lambda t: len(t) == 1), "survives-one-letter", "I cannot read this"),

@@ -8,7 +8,7 @@ import pytest
 import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
-from metrics.texts import corpora, pairs, pooled, reference_columns, sample, score, sentences
+from metrics.texts import corpora, pairs, pooled, reference_columns, score, sentences
 from nltk.translate.bleu_score import sentence_bleu as nltk_sentence_bleu
 from sacrebleu.metrics.bleu import BLEU
 
@@ -166,7 +166,6 @@ def test_the_order_of_references_does_not_matter(case):
 def test_tokenized_looking_responses_cause_no_warning(caplog):
     pool = Bleu().pool()
     for _ in range(150):
-        pool.add(sample("that is fine .", "that is fine ."))
-        Bleu().score(sample("that is fine .", "that is fine ."), ())
+        pool.add(score(Bleu(), "that is fine .", "that is fine ."))
     assert pool.result().value == pytest.approx(100)
     assert caplog.records == []

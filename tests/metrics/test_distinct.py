@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from metrics.texts import pooled, sample, score, texts
+from metrics.texts import pooled, score, texts
 
 from dialeval.metrics.distinct import Distinct, DistinctPool
 
@@ -70,7 +70,7 @@ def test_a_response_follows_the_definition(response):
 def test_a_pool_follows_the_definition_whatever_the_batch(responses, words_per_batch):
     pool = DistinctPool(Distinct(n=1), words_per_batch)
     for response in responses:
-        pool.add(sample(response))
+        pool.add(score(Distinct(), response))
     found = pool.result()
     for n in (1, 2, 3):
         unique, total = by_definition(responses, n)
@@ -87,9 +87,9 @@ def test_a_pool_does_not_depend_on_the_order(both):
 
 def test_a_pool_can_be_read_before_it_is_full():
     pool = Distinct(n=1).pool()
-    pool.add(sample("a a"))
+    pool.add(score(Distinct(), "a a"))
     assert pool.result().value == 1 / 2
-    pool.add(sample("a b"))
+    pool.add(score(Distinct(), "a b"))
     assert pool.result().value == 2 / 4
 
 
@@ -103,7 +103,7 @@ def test_large_pools_are_exact_and_small():
     pool = Distinct().pool()
     tracemalloc.start()
     for i in range(30_000):
-        pool.add(sample(" ".join(f"w{10 * i + j}" for j in range(10))))
+        pool.add(score(Distinct(), " ".join(f"w{10 * i + j}" for j in range(10))))
     found = pool.result()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

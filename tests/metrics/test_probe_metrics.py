@@ -83,8 +83,9 @@ def test_marginal_diversity_is_that_of_all_answers_together():
     metric = make_metric("marginal-diversity:n=1")
     pool = metric.pool()
     for sample in (group("a", "a"), group("b", "b")):
-        assert metric.score(sample, []).value == 0.0
-        pool.add(sample)
+        found = metric.score(sample, [])
+        assert found.value == 0.0
+        pool.add(found)
     assert pool.result().value == pytest.approx(math.log(2))
     assert metric.pool().result().note == "answers too short"
 

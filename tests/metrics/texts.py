@@ -31,7 +31,7 @@ def pooled(metric: Metric, corpus: list[tuple[str, tuple[str, ...]]]) -> Score:
     pool = metric.pool()
     assert pool is not None
     for response, references in corpus:
-        pool.add(sample(response, *references))
+        pool.add(metric.score(sample(response, *references), ()))
     return pool.result()
 
 

@@ -169,7 +169,7 @@ def _spearman(x: Floats, y: Floats) -> Computed:
 def _kendall(x: Floats, y: Floats) -> Computed:
     counts = KendallCounts(x, y)
     value = float(counts.of_counts(_once(len(x)))[0])
-    return value, counts.two_sided_p(), lambda: counts.of_counts
+    return value, counts.two_sided_p(), lambda: KendallCounts(x, y, many_rounds=True).of_counts
 
 
 _COMPUTED: dict[Name, Callable[[Floats, Floats], Computed]] = {
@@ -200,4 +200,4 @@ def _between(correlation: Correlation, ends: Interval) -> Correlation:
 
 def _once(n: int) -> Counts:
     """The items as they are, each once."""
-    return np.ones((1, n), dtype=np.int32)
+    return np.ones((1, n))

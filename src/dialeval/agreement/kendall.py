@@ -3,14 +3,7 @@
     tau_b = (C - D) / sqrt((P - T_x)(P - T_y)),    P = n(n - 1)/2 pairs of items
 
 C pairs are ordered alike on both sides and D contrarily; T_x and T_y are tied on a side. With
-T_xy tied on both, C = P - T_x - T_y + T_xy - D, so only D has to be counted.
-
-D is the number of inversions of y when the items are in the order of x (of y within a tie of x).
-Inversions are counted bit by bit of y's dense rank, from the highest: two items whose ranks agree
-in the bits above are inverted here if the first has a 1 and the second a 0. Which items stand where
-depends only on the data. It is laid out once; a bootstrap round, which gives item i the weight w_i,
-then costs one running sum for every bit. The side with fewer distinct values is taken for y: 5
-grades need 3 bits.
+T_xy tied on both, C = P - T_x - T_y + T_xy - D, so only D has to be counted (`inversions.py`).
 
 p: exact by counting permutations where nothing is tied and n <= 33 or at most one pair is out of
 order; otherwise normal with the variance under ties (Kendall, Rank Correlation Methods, 1970). This
@@ -20,76 +13,53 @@ is the choice that scipy.stats.kendalltau makes.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
 import numpy as np
 
-from dialeval.agreement.ranks import Counts, Floats, Integers, TieGroups, dense, tie_groups
+from dialeval.agreement.inversions import matrix_products, running_sums
+from dialeval.agreement.ranks import Counts, Floats, Integers, TieGroups, row_dots, tie_groups
 from dialeval.agreement.student import normal_two_sided_p
 
 EXACT_UP_TO = 33
-
-
-@dataclass(frozen=True)
-class Bit:
-    """Where the ones and zeros of a bit lie. Ones [start, end) of the running order precede a zero
-    among the items that agree with it in the bits above."""
-
-    ones: Integers
-    zeros: Integers
-    start: Integers
-    end: Integers
+MATRICES_UP_TO = 1 << 14
+"""Items: then the matrices take 50 MB, and are hardly faster."""
 
 
 class KendallCounts:
     """The pairs of some items, laid out to be counted for any weights of the items."""
 
-    def __init__(self, x: Floats, y: Floats) -> None:
-        x_rank, y_rank = dense(x), dense(y)
-        if y_rank.max() > x_rank.max():
-            x_rank, y_rank = y_rank, x_rank
-        self.x_groups: TieGroups = tie_groups(x_rank)
-        self.y_groups: TieGroups = tie_groups(y_rank)
-        both = x_rank * (y_rank.max() + 1) + y_rank
+    def __init__(self, x: Floats, y: Floats, many_rounds: bool = False) -> None:
+        """`many_rounds`: takes longer to lay out, and pays from some ten rows of weights on."""
+        few_items = len(x) <= MATRICES_UP_TO
+        self.discordant = (matrix_products if many_rounds and few_items else running_sums)(x, y)
+        self.x_groups, self.y_groups = tie_groups(x), tie_groups(y)
+        both = self.x_groups.group * len(self.y_groups) + self.y_groups.group
         self.both_groups: TieGroups = tie_groups(both)
-        self.bits = _bits(y_rank, self.both_groups.order)
-
-    def discordant(self, counts: Counts) -> Integers:
-        """D of each row of weights. Running sums stay below n: 32 bits are enough, and faster."""
-        found = np.zeros(len(counts), dtype=np.int64)
-        for bit in self.bits:
-            before = np.zeros((len(counts), len(bit.ones) + 1), dtype=np.int32)
-            np.cumsum(np.take(counts, bit.ones, axis=1), axis=1, out=before[:, 1:])
-            inverted = np.take(before, bit.end, axis=1)
-            inverted -= np.take(before, bit.start, axis=1)
-            weights = np.take(counts, bit.zeros, axis=1)
-            found += np.einsum("ij,ij->i", inverted, weights, dtype=np.int64)
-        return found
 
     def of_counts(self, counts: Counts) -> Floats:
         """tau-b of each row of weights, NaN where a side is constant."""
-        n = counts.sum(axis=1, dtype=np.int64)
-        pairs = n * (n - 1) // 2
-        tied_x, tied_y, tied_both = (
-            _pairs(groups.sizes(counts)).sum(axis=1)
+        ordered = counts.sum(axis=1) ** 2
+        untied_x, untied_y, untied_both = (
+            ordered - _squares(groups, counts)
             for groups in (self.x_groups, self.y_groups, self.both_groups)
         )
-        difference = pairs - tied_x - tied_y + tied_both - 2 * self.discordant(counts)
-        norm = np.sqrt(pairs - tied_x) * np.sqrt(pairs - tied_y)
+        difference = untied_x + untied_y - untied_both - 4 * self.discordant(counts)
+        norm = np.sqrt(untied_x) * np.sqrt(untied_y)
         with np.errstate(invalid="ignore"):
             found: Floats = np.clip(difference / norm, -1.0, 1.0)
         return found
 
     def two_sided_p(self) -> float:
         """Of the items themselves, each once."""
-        once = np.ones((1, len(self.x_groups.order)), dtype=np.int32)
+        once = np.ones((1, len(self.x_groups.order)))
         n = once.shape[1]
         pairs = n * (n - 1) // 2
         discordant = int(self.discordant(once)[0])
         x_sizes, y_sizes, both = (
-            groups.sizes(once)[0] for groups in (self.x_groups, self.y_groups, self.both_groups)
+            groups.sums(once)[0].astype(np.int64)
+            for groups in (self.x_groups, self.y_groups, self.both_groups)
         )
         tied_x, tied_y = int(_pairs(x_sizes).sum()), int(_pairs(y_sizes).sum())
         least = min(discordant, pairs - discordant)
@@ -121,6 +91,12 @@ def exact_two_sided_p(n: int, discordant: int) -> float:
     return min(1.0, float(Fraction(2 * sum(ways), math.factorial(n))))
 
 
+def _squares(groups: TieGroups, counts: Counts) -> Floats:
+    """Sum of the squared sizes: the ordered pairs of draws that are tied, or are one draw twice."""
+    sizes = counts if len(groups) == counts.shape[1] else groups.sums(counts)
+    return row_dots(sizes, sizes)
+
+
 def _pairs(sizes: Integers) -> Integers:
     return sizes * (sizes - 1) // 2
 
@@ -130,28 +106,3 @@ def _moments(sizes: Integers) -> tuple[int, int]:
     t^3 of 10^6 fits, their product does not."""
     ordered = sizes * (sizes - 1)
     return int((ordered * (sizes - 2)).sum()), int((ordered * (2 * sizes + 5)).sum())
-
-
-def _bits(rank: Integers, order: Integers) -> list[Bit]:
-    """Bits of `rank` from the highest, the items in `order`, then grouped by the bits above."""
-    found = []
-    for shift in reversed(range(int(rank.max()).bit_length())):
-        ranked = rank[order]
-        is_one = (ranked >> shift & 1).astype(bool)
-        above = ranked >> (shift + 1)
-        starts = np.flatnonzero(np.concatenate([[True], above[1:] != above[:-1]]))
-        sizes = np.diff(np.append(starts, len(order)))
-        ones_before = np.concatenate([[0], np.cumsum(is_one)])
-        first_one = np.repeat(ones_before[starts], sizes)
-        ones_here = ones_before[:-1] - first_one
-        zeros = np.flatnonzero(~is_one)
-        useful = zeros[ones_here[zeros] > 0]  # a zero that no one precedes adds nothing
-        found.append(Bit(order[is_one], order[useful], first_one[useful], ones_before[:-1][useful]))
-        # within its group a zero moves up past the ones before it, a one down past the zeros after
-        place = np.arange(len(order)) - ones_here
-        group_zeros = np.repeat(np.add.reduceat(~is_one, starts, dtype=np.int64), sizes)
-        place[is_one] = (np.repeat(starts, sizes) + group_zeros + ones_here)[is_one]
-        regrouped = np.empty_like(order)
-        regrouped[place] = order
-        order = regrouped
-    return found

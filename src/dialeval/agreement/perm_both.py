@@ -13,20 +13,28 @@ turn      over all items
 system    of the means per group (label items with their system)
 group     within each group, mean over groups (label items with what was answered, or the system)
 
+Over all items a round is quick to compute. With the half sum m and half difference d of the two
+scores, first and second become m + s d and m - s d with s = 1 or -1: what Pearson's r needs of them
+are the sums of s d, s d h and s m d. For Spearman's rho all 2n scores are put in order once; then a
+round draws n of them for the first metric and leaves the others to the second, as if in a bootstrap
+of 2n items (`product_moment.py`).
+
 A group of fewer than three items, or whose human ratings are all the same, orders nothing and is
 left out. Where a swap makes the scores of a group all the same, its r counts as 0 in that round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dialeval.agreement.coefficient import pearson_of, spearman_of
+from dialeval.agreement.exact_sums import weighted_sums
+from dialeval.agreement.product_moment import ROUNDING, spearman_of_counts
 from dialeval.agreement.ranks import Floats, dense
 from dialeval.agreement.resampling import Alternative, Resampling, p_value, resample
 from dialeval.agreement.williams import CoefficientName, MetricTest
@@ -34,6 +42,8 @@ from dialeval.agreement.williams import CoefficientName, MetricTest
 CorrelationLevel = Literal["turn", "system", "group"]
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
+BothAgreements: TypeAlias = Callable[[Mask], tuple[Floats, Floats]]
+"""From rows of swapped items to both correlations with the human ratings."""
 
 
 def perm_both(
@@ -80,24 +90,16 @@ def perm_both(
             reason=reason,
         )
     first, second = ((side - side.mean()) / side.std() for side in (first, second))
-    whole = _Groups(np.zeros(1, dtype=np.int64), np.array([points]))
-
-    def agreement(rows: Floats) -> Floats:
-        if level == "system":
-            rows = groups_of.sums(rows) / groups_of.sizes
-        inside = groups_of if level == "group" else whole
-        return _mean_correlation(rows, target, inside, ranked=coefficient == "spearman")
-
-    target = human[None]
-    if level == "system":
-        target = groups_of.sums(target) / groups_of.sizes
+    if level != "turn":
+        both = _of_groups(first, second, human, groups_of, level, coefficient == "spearman")
+    else:
+        both = (_pearson if coefficient == "pearson" else _spearman)(first, second, human)
 
     def delta(uniform: Floats) -> Floats:
-        swap = uniform < 0.5
-        kept = agreement(np.where(swap, second, first))
-        return kept - agreement(np.where(swap, first, second))
+        one, other = both(uniform < 0.5)
+        return one - other
 
-    r1, r2 = (float(agreement(side[None])[0]) for side in (first, second))
+    r1, r2 = (float(side[0]) for side in both(np.zeros((1, n), dtype=bool)))
     p = p_value(resample(delta, n, resampling), r1 - r2, 1.0, alternative)
     return MetricTest(
         "perm-both",
@@ -112,6 +114,66 @@ def perm_both(
         n_missing=missing,
         rounds=resampling.rounds,
     )
+
+
+def _pearson(first: Floats, second: Floats, human: Floats) -> BothAgreements:
+    centred = human - human.mean()
+    centred /= np.sqrt(centred @ centred)
+    middle, half = (first + second) / 2, (first - second) / 2
+    sums = weighted_sums(np.column_stack([half, half * centred, middle * half]))
+    squares = float(middle @ middle + half @ half)
+
+    def agreement(moved: Floats) -> Floats:
+        """Of `middle` plus what the signs make of `half`."""
+        total, product, square = moved.T
+        spread = squares + 2 * square - (middle.sum() + total) ** 2 / len(human)
+        defined = spread > ROUNDING * squares
+        r = (float(middle @ centred) + product) / np.sqrt(np.where(defined, spread, 1.0))
+        return np.where(defined, r, 0.0)
+
+    def both(swap: Mask) -> tuple[Floats, Floats]:
+        moved = sums(np.where(swap, -1.0, 1.0))
+        return agreement(moved), agreement(-moved)
+
+    return both
+
+
+def _spearman(first: Floats, second: Floats, human: Floats) -> BothAgreements:
+    statistic = spearman_of_counts(np.concatenate([first, second]), np.tile(human, 2))
+
+    def both(swap: Mask) -> tuple[Floats, Floats]:
+        chosen = np.hstack([~swap, swap]).astype(np.float64)
+        one, other = (np.nan_to_num(statistic(counts)) for counts in (chosen, 1 - chosen))
+        return one, other
+
+    return both
+
+
+def _of_groups(
+    first: Floats,
+    second: Floats,
+    human: Floats,
+    groups: _Groups,
+    level: CorrelationLevel,
+    ranked: bool,
+) -> BothAgreements:
+    whole = _Groups(np.zeros(1, dtype=np.int64), np.array([len(groups.sizes)]))
+
+    def means(rows: Floats) -> Floats:
+        return groups.sums(rows) / groups.sizes
+
+    target = human[None] if level == "group" else means(human[None])
+
+    def agreement(rows: Floats) -> Floats:
+        if level == "group":
+            return _mean_correlation(rows, target, groups, ranked)
+        return _mean_correlation(means(rows), target, whole, ranked)
+
+    def both(swap: Mask) -> tuple[Floats, Floats]:
+        one, other = np.where(swap, second, first), np.where(swap, first, second)
+        return agreement(one), agreement(other)
+
+    return both
 
 
 @dataclass(frozen=True)

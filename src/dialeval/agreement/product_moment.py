@@ -6,7 +6,8 @@ With weights w (how often a bootstrap round drew each item) and N = sum w, each 
 
     sum w x y - (sum w x)(sum w y) / N
 
-after x and y were centred over all items, which keeps the subtraction harmless.
+after x and y were centred over all items, which keeps the subtraction harmless. All of these sums
+are one matrix product (`exact_sums.py`).
 
 The standard error of r, for a bootstrap that divides by it, comes from how much an item can move r:
 with u, v the standardised sides, item i moves it by I_i / n, I = u v - r (u^2 + v^2) / 2, so that
@@ -24,14 +25,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dialeval.agreement.bootstrap import Statistic
-from dialeval.agreement.ranks import Counts, Floats, tie_groups
+from dialeval.agreement.bootstrap import Statistic, by_few_rows
+from dialeval.agreement.exact_sums import weighted_sums
+from dialeval.agreement.ranks import Counts, Floats, row_dots, tie_groups
 
 Moments: TypeAlias = Mapping[tuple[int, int], Floats]
 """(i, j) -> the mean of x^i y^j in each round."""
 
-PIECE = 1 << 14
-"""Items of which all powers fit into the cache."""
+POWERS = [(i, j) for i in range(5) for j in range(5 - i) if i or j]
+"""x^i y^j of the first four orders."""
 ROUNDING = 1e-13
 """A variance below this part of the mean square is that of a constant, up to rounding."""
 
@@ -53,10 +55,11 @@ def pearson_with_error(x: Floats, y: Floats) -> Statistic:
     x, y = _unit(x), _unit(y)
     scale = np.sqrt(len(x))  # mean squares of 1: fourth powers of 10^6 items do not vanish
     x, y = x * scale, y * scale
+    sums = weighted_sums(np.column_stack([x**i * y**j for i, j in POWERS]))
 
     def of_counts(counts: Counts) -> Floats:
         n = counts.sum(axis=1)
-        m = {power: total / n for power, total in _power_sums(counts, x, y).items()}
+        m: Moments = dict(zip(POWERS, (sums(counts) / n[:, np.newaxis]).T, strict=True))
         a, b = m[1, 0], m[0, 1]
         variance_x = _variance(m[2, 0], a, np.ones(len(n)))
         variance_y = _variance(m[0, 2], b, np.ones(len(n)))
@@ -77,55 +80,43 @@ def pearson_with_error(x: Floats, y: Floats) -> Statistic:
 
 def spearman_of_counts(x: Floats, y: Floats) -> Statistic:
     """rho of each row of counts, NaN where a side is constant."""
-    sides = tie_groups(x), tie_groups(y)
+    first, second = sorted((tie_groups(x), tie_groups(y)), key=len, reverse=True)
 
+    @by_few_rows
     def of_counts(counts: Counts) -> Floats:
-        n = counts.sum(axis=1, dtype=np.int64)[:, np.newaxis]
-        product = counts.astype(np.float64)
-        norm = np.ones(len(counts))
-        for side in sides:
-            sizes = side.sizes(counts)
-            centred = np.cumsum(sizes, axis=1) - (sizes + n) / 2  # mean rank less (n + 1) / 2
-            product *= np.take(centred, side.group, axis=1)
-            centred *= centred
-            norm *= np.sqrt((sizes * centred).sum(axis=1))
+        n = counts.sum(axis=1, keepdims=True)
+        first_sizes, second_sizes = first.sums(counts), second.sums(counts)
+        first_ranks, second_ranks = _centred(first_sizes, n), _centred(second_sizes, n)
+        # over the fewer groups of the second side, after the first was summed within them
+        within = second.sums(counts * np.take(first_ranks, first.group, axis=1))
+        norm = np.sqrt(row_dots(first_sizes * first_ranks, first_ranks))
+        norm *= np.sqrt(row_dots(second_sizes * second_ranks, second_ranks))
         with np.errstate(invalid="ignore", divide="ignore"):
-            found: Floats = np.clip(product.sum(axis=1) / norm, -1.0, 1.0)
+            found: Floats = np.clip(row_dots(within, second_ranks) / norm, -1.0, 1.0)
         return found
 
     return of_counts
 
 
-def _power_sums(counts: Counts, x: Floats, y: Floats) -> dict[tuple[int, int], Floats]:
-    """Weighted sums of x^i y^j for 1 <= i + j <= 4, of each row.
-
-    Piece by piece, so that all powers of a piece are made while it is in the processor's cache. No
-    matrix product: BLAS rounds a row differently for different numbers of rows.
-    """
-    sums: dict[tuple[int, int], Floats] = {}
-    for start in range(0, len(x), PIECE):
-        piece = slice(start, start + PIECE)
-        with_x = counts[:, piece].astype(np.float64)
-        for i in range(5):
-            with_y = with_x
-            for j in range(5 - i):
-                if i or j:
-                    sums[i, j] = sums.get((i, j), 0.0) + with_y.sum(axis=1)
-                if i + j < 4:
-                    with_y = with_y * y[piece]
-            with_x = with_x * x[piece]
-    return sums
+def _centred(sizes: Floats, n: Floats) -> Floats:
+    """Twice the mean rank of each group less its mean, n + 1: a whole number."""
+    ranks = np.cumsum(sizes, axis=1)
+    ranks *= 2
+    ranks -= sizes
+    ranks -= n
+    return ranks
 
 
 def _fourth(m: Moments, a: Floats) -> Floats:
     """Mean of (x - a)^4, from the means of x^i y^j."""
-    return m[4, 0] - 4 * a * m[3, 0] + 6 * a**2 * m[2, 0] - 3 * a**4
+    square = a * a
+    return m[4, 0] - 4 * a * m[3, 0] + 6 * square * m[2, 0] - 3 * square * square
 
 
 def _third_and_first(m: Moments, a: Floats, b: Floats) -> Floats:
     """Mean of (x - a)^3 (y - b), from the means of x^i y^j."""
     found = m[3, 1] - b * m[3, 0] - 3 * a * m[2, 1] + 3 * a * b * m[2, 0]
-    return found + 3 * a * a * m[1, 1] - 3 * a**3 * b
+    return found + 3 * a * a * (m[1, 1] - a * b)
 
 
 def _unit(values: Floats) -> Floats:

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
-Counts: TypeAlias = npt.NDArray[np.int32]
-"""A row for each bootstrap round: how often it drew each item."""
+Counts: TypeAlias = Floats
+"""A row for each bootstrap round: how often it drew each item. Whole numbers kept as floats, which
+BLAS can multiply: sums and products of them that stay below 2^53 are exact, whatever the order."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,22 @@ class TieGroups:
     group: Integers
     """Of each item, in the order in which the items came."""
 
-    def sizes(self, counts: Counts) -> Integers:
-        """Members of each group, for each row of counts."""
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def sums(self, rows: Floats) -> Floats:
+        """Sum over the items of each group, for each row; of counts, how many members it has."""
+        ordered = np.take(rows, self.order, axis=1)
         if len(self.starts) == len(self.order):
-            return np.take(counts, self.order, axis=1).astype(np.int64)
-        ordered = np.take(counts, self.order, axis=1)
-        return np.add.reduceat(ordered, self.starts, axis=1, dtype=np.int64)
+            return ordered
+        return np.add.reduceat(ordered, self.starts, axis=1)
+
+
+def row_dots(first: Floats, second: Floats) -> Floats:
+    """The product of each row with its neighbour, added up from left to right in every row alike:
+    BLAS would round a row by how many others there are, where whole numbers get too large."""
+    found: Floats = np.einsum("ij,ij->i", first, second)
+    return found
 
 
 def tie_groups(values: npt.NDArray[np.generic]) -> TieGroups:

@@ -36,7 +36,7 @@ class Resampling:
 
     rng: np.random.Generator
     rounds: int = 9999
-    block: int = 1 << 20
+    block: int = 1 << 17
     """Numbers that a worker holds at a time (a round of more items is a block of its own)."""
     workers: int = 1
     progress: Progress | None = None

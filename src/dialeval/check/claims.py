@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from dialeval.check.bench import Bench, MetricCheckError, require
-from dialeval.metric import Direction, Metric, Need
+from dialeval.metric import Direction, Metric, Need, Pool
 from dialeval.options import build, split_spec
 from dialeval.question import Answer, Question
 from dialeval.sample import Level, Sample, Turn, Variant
@@ -282,30 +282,49 @@ def _equal_answers(first: Answer, second: Answer) -> bool:
 
 
 def pool(bench: Bench) -> None:
-    """A pool does not depend on the order of the samples, nor on other pools."""
+    """A pool does not depend on the order of the samples, on other pools, nor on where it was
+    filled: parts that come from other processes are merged into it."""
     if bench.metric.pool() is None:
         return
+    require(
+        not any(bench.metric.ask(sample) for sample in bench.samples),
+        "it has a pool and asks questions. A resumed run counts again without a model, so a metric"
+        " with a pool can ask nothing.",
+    )
 
-    def pooled(samples: Sequence[Sample]) -> Score:
+    def filled(samples: Sequence[Sample]) -> Pool:
         pool = bench.metric.pool()
         assert pool is not None
         for sample in samples:
-            pool.add(sample)
-        return pool.result()
+            pool.add(bench.score(sample))
+        return pool
 
-    expected = pooled(bench.samples)
+    def merged(*parts: Sequence[Sample]) -> Pool:
+        whole = filled(())
+        for samples in parts:
+            try:
+                whole.merge(pickle.loads(pickle.dumps(filled(samples))))
+            except Exception as error:
+                raise MetricCheckError(
+                    f"sending a pool by pickle and merging it into another fails with"
+                    f" {type(error).__name__}: {error}"
+                ) from error
+        return whole
+
+    expected = filled(bench.samples).result()
     _fits(bench.metric, expected, "pool")
-    for samples, when in ((bench.samples, "the second time"), (bench.samples[::-1], "reversed")):
-        value = pooled(samples).value
-        # A sum of floats may round differently in another order.
-        same = value == expected.value or (
-            None not in (value, expected.value)
-            and math.isclose(value or 0, expected.value or 0, rel_tol=1e-9)
-        )
+    half = len(bench.samples) // 2
+    for pool, when in (
+        (filled(bench.samples), "the second time"),
+        (filled(bench.samples[::-1]), "reversed"),
+        (merged(bench.samples[:half], bench.samples[half:]), "merged of two parts"),
+        (merged(bench.samples[half:], bench.samples[:half]), "merged of two parts, reversed"),
+    ):
+        value = pool.result().value
         require(
-            same,
-            f"the pool gives {value} instead of {expected.value} {when}."
-            " Return a fresh accumulator from pool(), and let it sum counts.",
+            value == expected.value,
+            f"the pool gives {value} instead of {expected.value} {when}. Return a fresh accumulator"
+            " from pool(), and let it sum whole numbers: a sum of floats depends on the order.",
         )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from dialeval.engine.answers import AnswerCounts, Answerer
 from dialeval.engine.columns import chunk_to_table
 from dialeval.engine.directory import shard_bytes
+from dialeval.engine.summary import Pools
 from dialeval.metric import Metric
 from dialeval.question import ModelSource
 from dialeval.sample import Sample
@@ -36,6 +37,7 @@ class ScoredChunk:
     number: int
     samples: int
     shard: bytes
+    pools: Pools
     counts: AnswerCounts
     """How the questions of this chunk were met."""
 
@@ -79,12 +81,29 @@ def score_chunk(
     answerer.counts = AnswerCounts()
     scores = _score(chunk.samples, metrics, answerer, under_way)
     table = chunk_to_table(chunk.samples, scores, metrics)
+    pools = Pools(metrics)
+    for metric, of_metric in zip(metrics, scores, strict=True):
+        if (label := metric.label) in pools.pooled:
+            for sample, score in zip(chunk.samples, of_metric, strict=True):
+                if not metric.obstacle(sample):
+                    pools.add(sample.system, label, score)
     return ScoredChunk(
         chunk.number,
         len(chunk.samples),
         shard_bytes(table, chunk.digest),
+        pools,
         answerer.counts,
     )
+
+
+def count_again(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Pools:
+    """The pools of a chunk that was scored before. Only its shard is kept, which has no counts."""
+    pools = Pools(metrics)
+    for label, metric in pools.pooled.items():
+        for sample in samples:
+            if not metric.obstacle(sample):
+                pools.add(sample.system, label, metric.score(sample, ()))
+    return pools
 
 
 def _score(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.engine.answers import AnswerCounts, Answerer, NoModels
 from dialeval.engine.cache import AnswerCache
-from dialeval.engine.chunk import Chunk, ThisProcess, Workers, fingerprints
+from dialeval.engine.chunk import Chunk, ThisProcess, Workers, count_again, fingerprints
 from dialeval.engine.columns import (
     calibrate_table,
     run_schema,
@@ -110,6 +110,7 @@ class Job:
         with closing(self._workers.score(missing, self._tell_under_way)) as finished:
             for scored in finished:
                 self.directory.write_shard(scored.number, scored.shard)
+                pools.merge(scored.pools)
                 self._counts.add(scored.counts)
                 self._tell_done(scored.samples)
         data = {"sha256": data_digest.hexdigest(), **self._about_data()}
@@ -120,14 +121,13 @@ class Job:
     ) -> Iterator[Chunk]:
         """Reads the input, and yields the chunks of it that are not there yet."""
         for chunk in _chunks(samples, self._chunk):
-            for sample in chunk:
-                pools.add(sample)
             digests = b"".join(sample.digest() for sample in chunk)
             data_digest.update(digests)
             digest = hashlib.sha256(digests).hexdigest().encode()
             number, self._shards = self._shards, self._shards + 1
             self._read += len(chunk)
             if self.directory.holds_shard(number, digest):
+                pools.merge(count_again(chunk, self.metrics))
                 self.resumed += len(chunk)
                 self._tell_done(len(chunk))
             else:
@@ -210,9 +210,13 @@ class Job:
             of_system = counts.setdefault(system, {"turn": 0, "dialogue": 0})
             of_system["dialogue" if whole_dialogue else "turn"] += 1
         for metric in self.metrics:
+            label = metric.label
+            by_system = {
+                system: summaries.setdefault(system, {}).setdefault(label, MetricSummary())
+                for system in dict.fromkeys(systems)
+            }
             for system, score in zip(systems, table_scores(table, metric), strict=True):
-                of_system_scores = summaries.setdefault(system, {})
-                of_system_scores.setdefault(metric.label, MetricSummary()).add(score)
+                by_system[system].add(score)
 
     def _check_is_this_run(self, samples: Iterable[Sample]) -> None:
         """A finished run is left as it is, if it is the one that was asked for."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dialeval.metric import Metric, Pool
-from dialeval.sample import Sample
 from dialeval.scores import Score
 
 
@@ -80,24 +80,30 @@ class MetricSummary:
 
 
 class Pools:
-    """The accumulators of metrics whose system score is not a mean, one per system and metric."""
+    """The accumulators of metrics whose system score is not a mean, one per system and metric.
 
-    def __init__(self, metrics: list[Metric]) -> None:
-        self._metrics = metrics
+    Each chunk has its own, which may come from another process; those of a run are all merged.
+    """
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self.pooled = {m.label: m for m in metrics if m.pool() is not None}
         self._pools: dict[tuple[str, str], Pool] = {}
-        self._pooled = [metric for metric in metrics if metric.pool() is not None]
 
-    def add(self, sample: Sample) -> None:
-        for metric in self._pooled:
-            if metric.obstacle(sample):
-                continue
-            key = (sample.system, metric.label)
-            if key not in self._pools:
-                pool = metric.pool()
-                assert pool is not None
-                self._pools[key] = pool
-            self._pools[key].add(sample)
+    def add(self, system: str, label: str, score: Score) -> None:
+        """A score of a metric in `pooled`."""
+        self._pool(system, label).add(score)
+
+    def merge(self, other: Pools) -> None:
+        for (system, label), pool in other._pools.items():
+            self._pool(system, label).merge(pool)
 
     def result(self, system: str, label: str) -> Score | None:
         pool = self._pools.get((system, label))
         return pool.result() if pool else None
+
+    def _pool(self, system: str, label: str) -> Pool:
+        if (system, label) not in self._pools:
+            pool = self.pooled[label].pool()
+            assert pool is not None
+            self._pools[system, label] = pool
+        return self._pools[system, label]

@@ -8,23 +8,23 @@ bigrams join the average: chrF++ (Popović, WMT 2017). Of several references the
 counts.
 
 The numbers are those of sacreBLEU to the last bit, on its scale from 0 to 100: `sentence_chrf` for
-a response, `corpus_chrf` (counts are summed first) for a system.
+a response, `corpus_chrf` (counts are summed first) for a system. They are counted here, which is
+faster, and once for both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Literal
+from string import punctuation
+from typing import Literal
 
 from dialeval.metric import Metric, option
+from dialeval.metrics.ngram_matches import character_matches, word_matches
+from dialeval.metrics.summed_counts import SummedCounts
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics.chrf import CHRF
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,41 @@ class Chrf(Metric):
     lowercase: bool = option(False, "ignore case")
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
-        return Score(self.scorer.sentence_score(sample.response or "", sample.references).score)
+        response = sample.response or ""
+        counts = [self.count(response, reference) for reference in sample.references]
+        # the first of the best, as sacreBLEU: others may have other counts
+        return max(map(self.from_counts, counts), key=lambda score: score.value or 0.0)
 
-    @property
-    def scorer(self) -> CHRF:
-        return _scorer(self.char_order, self.word_order, self.beta, self.lowercase)
+    def count(self, response: str, reference: str) -> list[int]:
+        """n-grams of the response, of the reference and of both, order by order."""
+        if self.lowercase:
+            response, reference = response.lower(), reference.lower()
+        ours, theirs = "".join(response.split()), "".join(reference.split())
+        counts = _totals(len(ours), len(theirs), character_matches(ours, theirs, self.char_order))
+        if self.word_order:
+            words, wanted = split_words(response), split_words(reference)
+            matches = word_matches(words, [wanted], self.word_order)
+            counts += _totals(len(words), len(wanted), matches)
+        return counts
 
-    def pool(self) -> ChrfPool:
-        return ChrfPool(self)
+    def from_counts(self, counts: Sequence[int]) -> Score:
+        """By the steps of sacreBLEU. Orders that one of the texts is too short for do not count."""
+        precision = recall = 0.0
+        orders = 0
+        for found, wanted, matches in zip(*[iter(counts)] * 3, strict=True):
+            if found and wanted:
+                precision += matches / found
+                recall += matches / wanted
+                orders += 1
+        if not precision + recall:
+            return Score(0.0, counts=counts)
+        precision, recall, weight = precision / orders, recall / orders, self.beta**2
+        value = (1 + weight) * precision * recall
+        value /= weight * precision + recall
+        return Score(100 * value, counts=counts)
+
+    def pool(self) -> SummedCounts:
+        return SummedCounts(3 * (self.char_order + self.word_order), self.from_counts)
 
     def signature_fields(self) -> Mapping[str, str]:
         from importlib.metadata import version
@@ -60,31 +87,24 @@ class Chrf(Metric):
         return {"sacrebleu": version("sacrebleu")}
 
 
-class ChrfPool:
-    """Corpus chrF of one system.
-
-    sacreBLEU gives the counts of a sentence away only through methods with an underscore, the same
-    that its own bootstrap uses. A test pins them to `corpus_chrf`.
-    """
-
-    def __init__(self, metric: Chrf) -> None:
-        self._metric = metric
-        self._counts: list[int] = []
-
-    def add(self, sample: Sample) -> None:
-        references = [[reference] for reference in sample.references]
-        [counts] = self._metric.scorer._extract_corpus_statistics(
-            [sample.response or ""], references
-        )
-        totals = self._counts or [0] * len(counts)
-        self._counts = [total + count for total, count in zip(totals, counts, strict=True)]
-
-    def result(self) -> Score:
-        return Score(self._metric.scorer._compute_score_from_stats(self._counts).score)
+def _totals(found: int, wanted: int, matches: Sequence[int]) -> list[int]:
+    """Of texts with so many units. Where the reference has no n-grams, those of the response do not
+    count either."""
+    counts = []
+    for order, matched in enumerate(matches, start=1):
+        of_reference = max(0, wanted - order + 1)
+        counts += [max(0, found - order + 1) if of_reference else 0, of_reference, matched]
+    return counts
 
 
-@cache
-def _scorer(char_order: int, word_order: int, beta: int, lowercase: bool) -> CHRF:
-    from sacrebleu.metrics.chrf import CHRF
-
-    return CHRF(char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase)
+def split_words(text: str) -> list[str]:
+    """At whitespace; one mark is cut off the end of a word, or else off its beginning."""
+    words = []
+    for word in text.split():
+        if len(word) > 1 and word[-1] in punctuation:
+            words += [word[:-1], word[-1]]
+        elif len(word) > 1 and word[0] in punctuation:
+            words += [word[0], word[1:]]
+        else:
+            words.append(word)
+    return words

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.hash_set import HashSet
@@ -63,17 +63,20 @@ class Distinct(Metric):
         for order in ORDERS:
             ngrams = list(zip(*(words[start:] for start in range(order)), strict=False))
             counts[order] = (len(set(ngrams)), len(ngrams))
-        return self.to_score(counts)
+        return self.to_score(counts, words)
 
     def words(self, sample: Sample) -> list[str]:
         response = sample.response or ""
         return (response.lower() if self.lowercase else response).split()
 
-    def to_score(self, counts: dict[int, tuple[int, int]]) -> Score:
-        """`counts` gives, by order, how many different n-grams there are among how many."""
+    def to_score(self, counts: dict[int, tuple[int, int]], words: Sequence[str] = ()) -> Score:
+        """`counts` gives, by order, how many different n-grams there are among how many; `words` is
+        what a pool is to count."""
         parts = {f"distinct-{n}": unique / total for n, (unique, total) in counts.items() if total}
         headline = f"distinct-{self.n}"
-        return Score(parts[headline], parts) if headline in parts else Score.missing("too short")
+        if headline not in parts:
+            return Score.missing("too short", words)
+        return Score(parts[headline], parts, counts=words)
 
     def parts(self) -> tuple[Part, ...]:
         return tuple(Part(f"distinct-{n}", f"share of different {n}-grams") for n in ORDERS)
@@ -93,12 +96,23 @@ class DistinctPool:
         self._seen = {order: HashSet() for order in ORDERS}
         self._totals = dict.fromkeys(ORDERS, 0)
 
-    def add(self, sample: Sample) -> None:
-        words = self._metric.words(sample)
+    def add(self, score: Score) -> None:
+        words = score.counts
         self._words += words
         self._lengths.append(len(words))
         if max(len(self._words), len(self._lengths)) >= self._words_per_batch:
             self._count()
+
+    def merge(self, other: DistinctPool) -> None:
+        other._count()
+        for order in ORDERS:
+            self._seen[order].update(other._seen[order])
+            self._totals[order] += other._totals[order]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process has been counted."""
+        self._count()
+        return self.__dict__
 
     def result(self) -> Score:
         self._count()

@@ -109,7 +109,9 @@ class MarginalDiversity(Metric):
 
     def to_score(self, counts: Counter[str]) -> Score:
         value = entropy(counts)
-        return Score.missing("answers too short") if value is None else Score(value)
+        if value is None:
+            return Score.missing("answers too short", counts)
+        return Score(value, counts=counts)
 
     def pool(self) -> MarginalPool:
         return MarginalPool(self)
@@ -122,8 +124,11 @@ class MarginalPool:
         self._metric = metric
         self._counts: Counter[str] = Counter()
 
-    def add(self, sample: Sample) -> None:
-        self._counts.update(count_ngrams(_answers(sample), self._metric.n, self._metric.mode))
+    def add(self, score: Score) -> None:
+        self._counts.update(score.counts)
+
+    def merge(self, other: MarginalPool) -> None:
+        self._counts.update(other._counts)
 
     def result(self) -> Score:
         return self._metric.to_score(self._counts)

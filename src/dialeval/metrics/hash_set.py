@@ -25,8 +25,16 @@ class HashSet:
         self._pending_size = 0
 
     def add(self, hashes: Hashes) -> None:
-        self._pending.append(_unique(hashes))
-        self._pending_size += len(self._pending[-1])
+        self._hold(_unique(hashes))
+
+    def update(self, other: HashSet) -> None:
+        """The union with another set, which stays as it is."""
+        for unique in (other._sorted, *other._pending):
+            self._hold(unique)
+
+    def _hold(self, unique: Hashes) -> None:
+        self._pending.append(unique)
+        self._pending_size += len(unique)
         # Merging only when the set may have grown by half keeps the total cost at n log n.
         if self._pending_size > max(len(self._sorted) // 2, MERGE_AT_LEAST):
             self._merge()

@@ -15,13 +15,14 @@ mode=released is what PONE published as "ROUGE": see `pone_overlap.released_roug
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, option
+from dialeval.metrics.ngram_matches import clipped_matches
 from dialeval.metrics.pone_overlap import released_rouge
 from dialeval.metrics.stemming import porter_stemmer
 from dialeval.question import Answer
@@ -100,34 +101,17 @@ def _overlaps(response: list[str], reference: list[str]) -> tuple[float, float, 
     pairs of dialogue turns have so few of those that the longer way can be spared.
     """
     found, wanted = len(response), len(reference)
-    words = _matches(response, reference)
+    words = clipped_matches(response, reference)
     if words < 2:
         value = _f1(words, found, wanted)
         return value, 0.0, value
-    bigrams = _matches(_bigrams(response), _bigrams(reference))
+    bigrams = clipped_matches(pairwise(response), pairwise(reference))
     common = longest_common_subsequence(response, reference)
     return (
         _f1(words, found, wanted),
         _f1(bigrams, found - 1, wanted - 1),
         _f1(common, found, wanted),
     )
-
-
-def _matches(found: Iterable[Hashable], wanted: Iterable[Hashable]) -> int:
-    """How many of `found` are in `wanted`, each as often as it is there (clipped)."""
-    left: dict[Hashable, int] = {}
-    for one in wanted:
-        left[one] = left.get(one, 0) + 1
-    matches = 0
-    for one in found:
-        if count := left.get(one):
-            left[one] = count - 1
-            matches += 1
-    return matches
-
-
-def _bigrams(words: list[str]) -> Iterable[tuple[str, str]]:
-    return pairwise(words)
 
 
 def _f1(matches: int, found: int, wanted: int) -> float:
