@@ -80,6 +80,18 @@ def test_bad_input_is_listed_completely_and_exits_2(dialeval, tmp_path):
     assert "2 bad records skipped" in skipping.out
 
 
+def test_odd_input_is_counted_once_and_listed_if_asked(dialeval, tmp_path):
+    path = tmp_path / "odd.jsonl"
+    path.write_text(
+        '{"context": ["Hi"], "response": ""}\n{"context": ["Hi"], "response": "Yes."}\n'
+    )
+    done = dialeval("score", str(path), "-m", "length")
+    assert (done.out + done.err).count("in the input") == 1
+    assert "1 warning in the input" in done.out
+    assert "odd.jsonl:1: response: empty" not in done.err
+    assert "odd.jsonl:1: response: empty" in dialeval("score", str(path), "-m", "length", "-v").err
+
+
 def test_hostile_text_never_reaches_the_terminal(dialeval, tmp_path):
     path = tmp_path / "hostile.jsonl"
     record = {"context": ["hi"], "response": "x", "system": "\x1b[31mred\u202e\x07[bold]"}

@@ -9,6 +9,7 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoTokenizer, BertConfig, BertModel, RobertaConfig, RobertaModel
 
+from dialeval.errors import UsageError
 from dialeval.models import bert, plain_tokenizer
 
 TEXTS = ["the cat sat", "a", "", "the the mat on a cat sat the", "THE Cat dog"]
@@ -83,9 +84,29 @@ def test_the_plain_tokenizer_reads_as_transformers_does(directory):
     expected = theirs(TEXTS[:2], TEXTS[3:])
     assert pair.input_ids == expected.input_ids
     assert pair.token_type_ids == expected.token_type_ids
+    cut = {"truncation": True, "max_length": 6}
+    pair, expected = ours(TEXTS[3], TEXTS[0], **cut), theirs(TEXTS[3], TEXTS[0], **cut)
+    assert (pair.input_ids, pair.token_type_ids) == (expected.input_ids, expected.token_type_ids)
     for name in ("cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id", "eos_token_id"):
         assert getattr(ours, name) == getattr(theirs, name)
     assert (len(ours), ours.model_max_length) == (len(theirs), theirs.model_max_length)
+
+
+def test_the_names_of_its_inputs_are_those_of_transformers(directory):
+    path = directory / "tokenizer_config.json"
+    settings = json.loads(path.read_text())
+    for own in ({}, {"model_input_names": ["input_ids", "attention_mask"]}):
+        path.write_text(json.dumps(settings | own))
+        ours, theirs = plain_tokenizer.load(directory), AutoTokenizer.from_pretrained(directory)
+        assert ours is not None
+        assert ours.model_input_names == theirs.model_input_names
+
+
+@pytest.mark.parametrize("text", ["{nonsense", '{"version": "1.0"}'])
+def test_a_file_that_is_no_tokenizer_is_refused(directory, text):
+    (directory / "tokenizer.json").write_text(text)
+    with pytest.raises(UsageError, match=r"tokenizer\.json: not a tokenizer"):
+        plain_tokenizer.load(directory)
 
 
 def test_a_configuration_that_contradicts_the_file_is_left_to_transformers(directory):

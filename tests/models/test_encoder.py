@@ -94,6 +94,16 @@ def test_an_answer_does_not_depend_on_its_batch(bert, order, tokens):
     np.testing.assert_allclose(found, [expected[n] for n in order], atol=1e-5)
 
 
+def test_memory_is_given_back_after_many_tokens_and_not_after_a_few(bert, monkeypatch):
+    given = []
+    monkeypatch.setattr(encoder, "give_back", lambda: given.append(True))
+    monkeypatch.setattr(encoder, "GIVE_BACK_AFTER", 20)
+    answers(load(bert), [Embed("tiny", "so")])
+    assert not given
+    answers(load(bert), [Embed("tiny", text) for text in TEXTS])
+    assert given == [True]
+
+
 @pytest.mark.parametrize("layer", [*range(LAYERS + 1), -1])
 def test_token_matches_are_the_best_cosines_of_a_layer(directory, layer):
     pairs = [(first, second) for first in TEXTS for second in TEXTS[:4]]

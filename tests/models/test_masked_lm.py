@@ -158,27 +158,29 @@ def test_an_encoder_without_a_head_says_how_to_teach_it(tmp_path):
         ask(MaskedLikelihood(name, "the cat"))
 
 
-def save_trained(directory, encoder):
-    """A directory as training leaves it, with random weights."""
+def save_trained(directory, encoder, rank=2):
+    """A directory as training leaves it, with random weights; rank 0: all of the encoder's."""
     from dialeval.models.scorer_directory import save_tensors
     from dialeval.training.masked_lm import MaskedLMOptions
     from dialeval.training.train_masked_lm import fresh_network
 
-    network, _ = fresh_network(encoder, MaskedLMOptions(rank=2, alpha=4.0), seed=0)
+    network, _ = fresh_network(encoder, MaskedLMOptions(rank=rank, alpha=4.0), seed=0)
     with torch.no_grad():
         for parameter in network.parameters():
             if parameter.requires_grad:
                 parameter.copy_(torch.randn_like(parameter).half())
-    config = masked_lm.MaskedLMConfig(encoder, 2, 4.0, 25, {"nll": (1.0, 2.0)})
+    config = masked_lm.MaskedLMConfig(encoder, rank, 4.0, 25, {"nll": (1.0, 2.0)})
     directory.mkdir()
     save_tensors(directory, config.to_record(), network.trained_tensors())
     return network
 
 
 @torch.no_grad()
-def test_a_trained_directory_is_the_network_that_was_trained(tmp_path):
-    encoder = save_bert(tmp_path / "bert")
-    network = save_trained(tmp_path / "trained", str(encoder)).eval()
+@pytest.mark.parametrize("kind", ["bert", "distilbert"])
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_trained_directory_is_the_network_that_was_trained(tmp_path, kind, rank):
+    encoder = save_bert(tmp_path / "bert", kind=kind)
+    network = save_trained(tmp_path / "trained", str(encoder), rank).eval()
     (answer,) = ask(MaskedLikelihood(str(tmp_path / "trained"), "the cat sat"))
     tokenizer = AutoTokenizer.from_pretrained(encoder)
     ids = tokenizer("the cat sat", return_tensors="pt").input_ids

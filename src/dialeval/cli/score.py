@@ -124,7 +124,7 @@ def score(
         summary = {"run": str(out) if out else None, "table": run.table(parts).to_records()}
         typer.echo(json.dumps(summary | {"manifest": run.manifest}, indent=2))
         return
-    if not quiet:
+    if verbose and not quiet:  # otherwise the notes of the table count them
         show_warnings(samples.counts, verbose)
     show_score_table(run.table(parts))
     if not quiet:

@@ -24,9 +24,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from dialeval.models.weights import read_json
-
-WEIGHTS = "model.safetensors"
+from dialeval.models.weights import ONE_FILE, filled, read_json, read_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,12 @@ class Run:
 
 def load(directory: Path) -> Bert | None:
     """The BERT of a directory in the Hugging Face layout; None if it is another kind of network."""
+    config = plain_config(directory)
+    return None if config is None else filled(lambda: Bert(config), tensors_of(directory))
+
+
+def plain_config(directory: Path) -> dict[str, Any] | None:
+    """The configuration of a network that `Bert` can be; None if only transformers knows it."""
     config = read_json(directory / "config.json")
     plain = (
         config.get("model_type") == "bert"
@@ -47,31 +51,25 @@ def load(directory: Path) -> Bert | None:
         and config.get("position_embedding_type", "absolute") == "absolute"
         and not config.get("is_decoder", False)
     )
-    if not plain or not (directory / WEIGHTS).is_file():
-        return None
-    from safetensors.torch import load_file
+    return config if plain and (directory / ONE_FILE).is_file() else None
 
-    tensors = {
-        name.removeprefix("bert."): tensor.float()
-        for name, tensor in load_file(directory / WEIGHTS).items()
-    }
-    with torch.device("meta"):
-        model = Bert(config)
-    names = model.state_dict().keys()
-    if not names <= tensors.keys():
-        return None
-    model.load_state_dict({name: tensors[name] for name in names}, assign=True)
-    return model.eval()
+
+def tensors_of(directory: Path) -> dict[str, torch.Tensor]:
+    """Weights by their names in `Bert`: under a head, the network is called `bert`."""
+    found = read_tensors(directory / ONE_FILE)
+    return {name.removeprefix("bert."): tensor for name, tensor in found.items()}
 
 
 class Bert(nn.Module):
-    """All layers, without the pooler on top. Dropout acts in training only."""
+    """All layers, and for heads that want it the pooler on top. Dropout acts in training only."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: dict[str, Any], *, pooled: bool = False) -> None:
         super().__init__()
         self.config = SimpleNamespace(**config)
         self.embeddings = Embeddings(self.config)
         self.encoder = Stack(self.config)
+        if pooled:
+            self.pooler = Pooler(self.config.hidden_size)
 
     @property
     def device(self) -> torch.device:
@@ -96,6 +94,18 @@ class Bert(nn.Module):
         padded = states.new_zeros(*input_ids.shape, states.shape[-1])
         padded[order[:, None].expand_as(real)[real], positions[real]] = states
         return SimpleNamespace(last_hidden_state=padded)
+
+
+class Pooler(nn.Module):
+    """tanh(W h) of the first token, which stands for the whole text."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(size, size)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        pooled: torch.Tensor = self.dense(states[:, 0]).tanh()
+        return pooled
 
 
 class Stack(nn.Module):

@@ -205,7 +205,7 @@ _ENTRIES = (
         "CC-BY-SA-4.0",
         "minilm-l6 with an adapter and a head that learned which sentences contradict each other",
         Package("adapters/minilm-l6-nli"),
-        2_720_000,
+        5_420_000,
         base="minilm-l6",
     ),
     Entry(

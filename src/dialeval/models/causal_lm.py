@@ -21,13 +21,13 @@ import numpy.typing as npt
 import torch
 
 from dialeval.errors import JobError, UsageError
-from dialeval.models import llama, plain_tokenizer
+from dialeval.models import llama
 from dialeval.models.layout import Writer, Written
 from dialeval.models.loading import (
     choose_device,
     is_out_of_memory,
+    light_tokenizer,
     load_language_model,
-    load_tokenizer,
     silence,
     window_of,
 )
@@ -47,10 +47,8 @@ ATTENTION = "dialeval_tree"
 
 def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> CausalLM:
     """The model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into it."""
-    ours = llama.load(directory) if adapter is None else None
-    if ours is not None:
-        tokenizer = plain_tokenizer.load(directory) or load_tokenizer(directory)
-        return CausalLM(ours.to(choose_device(device)), tokenizer)
+    if ours := llama.load(directory, adapter):
+        return CausalLM(ours.to(choose_device(device)), light_tokenizer(directory))
     model, tokenizer = load_language_model(
         "AutoModelForCausalLM", directory, device=device, adapter=adapter
     )

@@ -13,12 +13,14 @@ from typing import Any
 import torch
 
 from dialeval.errors import JobError, UsageError
+from dialeval.models import bert_heads
 from dialeval.models.loading import (
     SURROGATE,
     batches_by_length,
     choose_device,
     is_out_of_memory,
-    load_tokenizer,
+    light_tokenizer,
+    merged_by_peft,
     positions_of,
     silence,
     window_of,
@@ -36,19 +38,22 @@ Segmented = tuple[list[int], list[int]]
 
 def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> Classifier:
     """The classifier in a directory of the Hugging Face layout; an adapter brings its own head."""
+    head = {"num_labels": len(NLI_LABELS)} | label_names() if adapter else {}
+    model = bert_heads.load_classifier(directory, adapter, head)
+    if model is None:
+        model = _any_classifier(directory, adapter, head)
+    return Classifier(model.to(choose_device(device)), light_tokenizer(directory))
+
+
+def _any_classifier(directory: Path, adapter: Path | None, head: dict[str, Any]) -> Any:
+    """Also one that `bert_heads` does not know: RoBERTa, DeBERTa and so on."""
     from transformers import AutoModelForSequenceClassification
 
-    head = {"num_labels": len(NLI_LABELS)} | label_names() if adapter else {}
     with silence():
-        tokenizer = load_tokenizer(directory)
-        model: Any = AutoModelForSequenceClassification.from_pretrained(
+        model = AutoModelForSequenceClassification.from_pretrained(
             directory, local_files_only=True, dtype=torch.float32, weights_only=True, **head
         )
-        if adapter is not None:
-            from peft import PeftModel
-
-            model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
-    return Classifier(model.to(choose_device(device)), tokenizer)
+        return merged_by_peft(model, adapter) if adapter else model
 
 
 def label_names() -> dict[str, Any]:

@@ -26,17 +26,18 @@ import numpy as np
 import torch
 
 from dialeval.errors import JobError, UsageError
-from dialeval.models import bert, plain_tokenizer
+from dialeval.models import bert
 from dialeval.models.loading import (
     SURROGATE,
     batches_by_length,
     choose_device,
     is_out_of_memory,
-    load_tokenizer,
+    light_tokenizer,
     positions_of,
     silence,
     window_of,
 )
+from dialeval.models.memory import give_back
 from dialeval.question import (
     Answer,
     DocumentFrequency,
@@ -52,8 +53,14 @@ if TYPE_CHECKING:
 
     from dialeval.models.masked_lm import MaskedLanguageModel
 
-TOKENS_PER_BATCH = 4096
-"""Texts times tokens of the longest: a larger batch is no faster on a CPU."""
+TOKENS_PER_BATCH = 1024
+"""Texts times tokens of the longest: on a CPU a larger batch takes more memory and no less time."""
+
+MORE_ON_A_GPU = 16
+"""Times as many there, where it is the number of steps that takes the time."""
+
+GIVE_BACK_AFTER = 1024
+"""Tokens of a call after which its memory is worth returning: some 150 ms of work."""
 
 STATES_HELD = 1 << 26
 """Numbers kept while token matches are computed: 256 MB."""
@@ -72,8 +79,7 @@ def load(directory: Path, *, device: str = "auto") -> Encoder:
 
 def load_parts(directory: Path) -> tuple[Any, Any]:
     """Network and tokenizer."""
-    tokenizer = plain_tokenizer.load(directory) or load_tokenizer(directory)
-    return bert.load(directory) or _any_encoder(directory), tokenizer
+    return bert.load(directory) or _any_encoder(directory), light_tokenizer(directory)
 
 
 def _any_encoder(directory: Path) -> Any:
@@ -85,7 +91,7 @@ def _any_encoder(directory: Path) -> Any:
 
 
 def _masked_head(directory: Path) -> torch.nn.Module:
-    from dialeval.models.masked_lm import load_head
+    from dialeval.models.masked_network import load_head
 
     return load_head(directory)
 
@@ -161,6 +167,8 @@ class Encoder:
         for number, states in self.encode(tokens):
             for position, question in asked[texts[number]]:
                 yield position, pool(states, question.pooling).cpu().numpy().copy()
+        if sum(len(text.ids) for text in tokens) > GIVE_BACK_AFTER:
+            give_back()
 
     def _guess(
         self, questions: Sequence[tuple[int, MaskedLikelihood]]
@@ -243,7 +251,8 @@ class Encoder:
     ) -> Iterator[tuple[int, torch.Tensor]]:
         """(number of the text, its states without padding), a batch at a time."""
         lengths = [len(text.ids) for text in tokens]
-        for batch in batches_by_length(lengths, TOKENS_PER_BATCH):
+        tokens_per_batch = TOKENS_PER_BATCH * (1 if self.device.type == "cpu" else MORE_ON_A_GPU)
+        for batch in batches_by_length(lengths, tokens_per_batch):
             states = self._states([tokens[number] for number in batch], layer)
             yield from zip(batch, states, strict=True)
 

@@ -17,14 +17,14 @@ from typing import Any
 import torch
 from torch import nn
 
+from dialeval.models import peft_files
 from dialeval.models.tree import View, attend
-from dialeval.models.weights import read_json
-
-WEIGHTS = "model.safetensors"
+from dialeval.models.weights import ONE_FILE, filled, read_json, read_tensors
 
 
-def load(directory: Path) -> Llama | None:
-    """The Llama of a directory in the Hugging Face layout; None if it is another network."""
+def load(directory: Path, adapter: Path | None = None) -> Llama | None:
+    """The Llama of a directory in the Hugging Face layout, with an adapter (LoRA) merged into it;
+    None if one of them is of another kind."""
     config = read_json(directory / "config.json")
     rope = config.get("rope_parameters") or {}
     plain = (
@@ -34,19 +34,20 @@ def load(directory: Path) -> Llama | None:
         and not config.get("rope_scaling")
         and rope.get("rope_type", "default") == "default"
     )
-    if not plain or not (directory / WEIGHTS).is_file():
+    if not plain or not (directory / ONE_FILE).is_file():
         return None
-    from safetensors.torch import load_file
-
-    tensors = {name: tensor.float() for name, tensor in load_file(directory / WEIGHTS).items()}
+    learned = peft_files.read(adapter) if adapter else None
+    # Where the head is the table of tokens, to adapt one is to change both.
+    if adapter and (learned is None or learned.whole or "lm_head" in learned.targets):
+        return None
+    tensors = read_tensors(directory / ONE_FILE)
     if config.get("tie_word_embeddings"):
         tensors.setdefault("lm_head.weight", tensors["model.embed_tokens.weight"])
-    with torch.device("meta"):
-        model = Llama(config, float(rope.get("rope_theta", config.get("rope_theta", 10_000.0))))
-    if model.state_dict().keys() != tensors.keys():
+    theta = float(rope.get("rope_theta", config.get("rope_theta", 10_000.0)))
+    model = filled(lambda: Llama(config, theta), tensors)
+    if model is None or model.state_dict().keys() != tensors.keys():
         return None
-    model.load_state_dict(tensors, assign=True)
-    return model.eval()
+    return model if not learned or learned.merge_into(model) else None
 
 
 class Llama(nn.Module):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.errors import UsageError
+from dialeval.models import plain_tokenizer
 
 UNSTATED = 1 << 20
 """transformers writes 1e30 where a tokenizer does not know the length that its model can take."""
@@ -61,10 +62,20 @@ def load_language_model(
             directory, local_files_only=True, dtype=torch.float32, weights_only=True
         )
         if adapter is not None:
-            from peft import PeftModel
-
-            model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+            model = merged_by_peft(model, adapter)
     return model.to(choose_device(device)), tokenizer
+
+
+def merged_by_peft(model: Any, adapter: Path) -> Any:
+    """A model of transformers with an adapter of any kind in it."""
+    from peft import PeftModel
+
+    return PeftModel.from_pretrained(model, adapter).merge_and_unload()
+
+
+def light_tokenizer(directory: Path) -> Any:
+    """A tokenizer for models that only read: without transformers, where that can be."""
+    return plain_tokenizer.load(directory) or load_tokenizer(directory)
 
 
 def load_tokenizer(directory: Path) -> Any:

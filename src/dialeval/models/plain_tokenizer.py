@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from dialeval.errors import UsageError
 from dialeval.models.weights import read_json
 
 if TYPE_CHECKING:
@@ -30,27 +31,29 @@ def load(directory: Path) -> PlainTokenizer | None:
     file = directory / "tokenizer.json"
     if config.get("tokenizer_class") not in AS_THEIR_FILE_SAYS or not file.is_file():
         return None
-    description = read_json(file)
-    if _differs(config, description.get("normalizer") or {}):
-        return None
     from tokenizers import Tokenizer
 
-    backend = Tokenizer.from_file(str(file))
+    try:
+        backend = Tokenizer.from_file(str(file))
+    except Exception as error:  # tokenizers has no narrower one
+        raise UsageError(f"{file}: not a tokenizer ({error}).") from error
+    if _differs(config, backend.normalizer):
+        return None
     backend.no_truncation()
     backend.no_padding()
     kinds = "token_type_ids" if "Bert" in config["tokenizer_class"] else ""
     return PlainTokenizer(backend, config, kinds)
 
 
-def _differs(config: dict[str, Any], normalizer: dict[str, Any]) -> bool:
+def _differs(config: dict[str, Any], normalizer: Any) -> bool:
     """BERT's rules stand in both files, and the configuration would win."""
     pairs = (
         ("do_lower_case", "lowercase"),
         ("strip_accents", "strip_accents"),
         ("tokenize_chinese_chars", "handle_chinese_chars"),
     )
-    return normalizer.get("type") == "BertNormalizer" and any(
-        name in config and config[name] != normalizer.get(other) for name, other in pairs
+    return type(normalizer).__name__ == "BertNormalizer" and any(
+        name in config and config[name] != getattr(normalizer, other) for name, other in pairs
     )
 
 
@@ -63,7 +66,8 @@ class PlainTokenizer:
         self.backend_tokenizer = backend
         self.model_max_length = int(config.get("model_max_length") or UNKNOWN_LENGTH)
         self.chat_template = config.get("chat_template")
-        self.model_input_names = ["input_ids", *([kinds] if kinds else []), "attention_mask"]
+        names = ["input_ids", *([kinds] if kinds else []), "attention_mask"]
+        self.model_input_names = list(config.get("model_input_names") or names)
         for name in SPECIAL_AND_MASK:
             token = config.get(name)
             text = token.get("content") if isinstance(token, dict) else token

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
-from dialeval.models.weights import read_json
+from dialeval.models.weights import read_json, read_tensors
 from dialeval.storage import atomic_path, write_json
 
 if TYPE_CHECKING:
@@ -83,10 +83,9 @@ def load_network(network: torch.nn.Module, directory: Path) -> None:
 def load_tensors(directory: Path) -> dict[str, torch.Tensor]:
     """The saved weights, as 32-bit floats."""
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
 
     try:
-        return {name: tensor.float() for name, tensor in load_file(directory / WEIGHTS).items()}
+        return read_tensors(directory / WEIGHTS)
     except (OSError, SafetensorError) as error:
         raise not_these(directory, error) from error
 

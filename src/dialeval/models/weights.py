@@ -1,4 +1,4 @@
-"""Weights are data. Which files of a directory are weights, and which are refused.
+"""Weights are data. Which files of a directory are weights, which are refused, how they are read.
 
 safetensors and GGUF hold numbers and nothing else. A `pytorch_model.bin` is a pickle, and a pickle
 is a program: it is only opened by torch's `weights_only` loader, which builds tensors and refuses
@@ -10,10 +10,19 @@ from __future__ import annotations
 import json
 import logging
 import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dialeval.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+Network = TypeVar("Network", bound="torch.nn.Module")
+
+ONE_FILE = "model.safetensors"
+"""A model whose weights were not split over several files."""
 
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".joblib", ".bin", ".dill"}
 _ADVICE = (
@@ -96,6 +105,30 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"{path}: expected a JSON object.")
     return value
+
+
+def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    """A safetensors file, as 32-bit floats."""
+    from safetensors.torch import load_file
+
+    return {name: tensor.float() for name, tensor in load_file(path).items()}
+
+
+def filled(make: Callable[[], Network], tensors: Mapping[str, torch.Tensor]) -> Network | None:
+    """A network with these weights, ready to read; None if some are missing or of another size.
+
+    It is made without numbers: to draw random ones that are replaced at once takes longer than
+    reading those of the file.
+    """
+    import torch
+
+    with torch.device("meta"):
+        network = make()
+    own = network.state_dict()
+    if any(n not in tensors or tensors[n].shape != blank.shape for n, blank in own.items()):
+        return None
+    network.load_state_dict({name: tensors[name] for name in own}, assign=True)
+    return network.eval()
 
 
 def _check_shards(directory: Path, present: set[str]) -> None:

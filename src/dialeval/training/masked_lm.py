@@ -21,7 +21,8 @@ import torch
 
 from dialeval.models.encoder_input import EncoderInput
 from dialeval.models.loading import batches_by_length, positions_of, window_of
-from dialeval.models.masked_lm import MaskedNetwork, masked_log_probs, passes
+from dialeval.models.masked_lm import masked_log_probs, passes
+from dialeval.models.masked_network import MaskedNetwork
 from dialeval.training.loop import Validation
 
 TOKENS_AT_ONCE = 4096

@@ -13,7 +13,8 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.models.low_rank import add_low_rank
-from dialeval.models.masked_lm import MaskedLMConfig, MaskedNetwork, load_network
+from dialeval.models.masked_lm import MaskedLMConfig
+from dialeval.models.masked_network import MaskedNetwork, load_network
 from dialeval.models.scorer_directory import save_tensors
 from dialeval.models.source import offline
 from dialeval.scores import Calibration

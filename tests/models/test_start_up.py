@@ -1,0 +1,60 @@
+"""The embedded models load without the libraries that take longer to import than they to answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+SLOW = {"transformers", "peft", "accelerate", "spacy", "scipy"}
+
+
+NAMES = [
+    "smollm2-135m-dialogue",
+    "minilm-l6",
+    "minilm-l6-nli",
+    "mme-fluency-minilm-l6",
+    "mme-relevance-minilm-l6",
+    "mme-specificity-minilm-l6",
+    "mme-topic-glove",
+    "pone-minilm-l6",
+    "ruber-glove",
+]
+
+
+def test_embedded_models_load_without_transformers(embedded_models):
+    code = (
+        "import sys\n"
+        "from dialeval.models.source import Models\n"
+        f"loaded = [Models('cpu').load(name) for name in {NAMES!r}]\n"
+        f"print(len(loaded), *sorted({SLOW!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(len(NAMES))]
+
+
+def test_the_embedded_classifier_is_that_of_transformers_and_peft(embedded_models):
+    pytest.importorskip("peft", reason="needs the extra 'train'")
+    from transformers import AutoModelForSequenceClassification
+
+    from dialeval.models import classifier
+    from dialeval.models.loading import load_tokenizer, merged_by_peft, silence
+    from dialeval.models.locate import locate
+    from dialeval.question import Inference
+
+    found = locate("minilm-l6-nli")
+    assert found.base is not None
+    with silence():
+        bare = AutoModelForSequenceClassification.from_pretrained(
+            found.base.directory, num_labels=3, **classifier.label_names()
+        )
+        theirs = merged_by_peft(bare, found.directory)
+    tokenizer = load_tokenizer(found.base.directory)
+    pairs = [("I have a dog.", "I have no pets."), ("It rains.", "Take an umbrella, it is wet.")]
+    questions = [Inference("minilm-l6-nli", *pair) for pair in pairs]
+    ours = classifier.load(found.base.directory, device="cpu", adapter=found.directory)
+    answers = dict(ours.answer(questions))
+    expected = dict(classifier.Classifier(theirs, tokenizer).answer(questions))
+    for number in range(len(pairs)):
+        assert answers[number] == pytest.approx(expected[number], abs=1e-5)
