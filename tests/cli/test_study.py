@@ -97,6 +97,10 @@ def test_the_result_can_be_saved(dialeval, made_up, tmp_path):
         (["dstc10-table", "--data", "no/such/place"], "no such directory"),
         (["pone-bleu", "--json", "--markdown"], "not both"),
         (["--model", "gpt2"], "name a study"),
+        (["--plot", "a.svg"], "name a study"),
+        (["pone-bleu", "--plot", "a.svg"], "leave out --plot"),
+        (["pone-ablation", "--plot", "a.jpg"], "ends in .svg or .png"),
+        (["pone-bleu", "--positives", "ctg"], "leave out --positives"),
     ],
 )
 def test_bad_usage_exits_2_and_says_why(dialeval, no_data, arguments, message):

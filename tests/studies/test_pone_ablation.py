@@ -7,11 +7,14 @@ import pytest
 
 pytest.importorskip("torch", reason="needs the extra 'models'")
 
+from models import tiny_encoders, tiny_language_models
 from training.made_up_topics import TOPICS, Topics
 
-from dialeval.studies import pone_ablation
+from dialeval.errors import UsageError
+from dialeval.studies import pone_ablation, pone_scorers
 from dialeval.studies.catalogue import find_study
-from dialeval.studies.pone_ablation import BASELINE, FULL, PRINTED, averages, variants
+from dialeval.studies.pone_ablation import PRINTED, averages
+from dialeval.studies.pone_scorers import BASELINE, FULL, all_variants, check_positives, variants
 from dialeval.studies.result import run_study
 
 
@@ -37,15 +40,16 @@ def corpora(tmp_path, monkeypatch):
     rated.write_text("\n".join(rows) + "\n")
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path))
     monkeypatch.setattr(pone_ablation, "SEEDS", 2)
-    monkeypatch.setattr(pone_ablation, "variants", small_variants)
-    settings = pone_ablation.scorer_settings_of(epochs=3)
-    monkeypatch.setattr(pone_ablation, "scorer_settings_of", lambda: settings)
+    monkeypatch.setattr(pone_scorers, "SEEDS", 2)
+    monkeypatch.setattr(pone_scorers, "variants", small_variants)
+    settings = pone_scorers.scorer_settings_of(epochs=3)
+    monkeypatch.setattr(pone_scorers, "scorer_settings_of", lambda: settings)
 
 
-def small_variants(encoder):
+def small_variants(encoder, positives="eda"):
     return {
         name: replace(options, hidden=(8,), variants=1, filter=replace(options.filter, rounds=1))
-        for name, options in variants(encoder).items()
+        for name, options in variants(encoder, positives).items()
     }
 
 
@@ -69,6 +73,47 @@ def test_five_scorers_stand_beside_the_published_numbers(corpora):
     again = run_study(study, source=source)
     assert again.to_record() == result.to_record()
     assert source.loaded == loaded
+
+
+def test_beams_stand_beside_eda_and_the_picture_shows_two_scorers(corpora, tmp_path):
+    generator = tiny_language_models.save(
+        tmp_path / "beams", tiny_language_models.llama(), tiny_language_models.tokenizer()
+    )
+    spec = f"ctg:model={generator},tokens=3"
+    study = find_study("pone-ablation")
+    result = run_study(study, source=Topics(), positives=[spec], draw=True)
+    by_set, components = result.tables
+    added = [f"{name}, ctg beams" for name in ("PONE-Ne-LF", "PONE-Ne", "PONE")]
+    assert [row[0] for row in by_set.rows] == [*PRINTED, *added]
+    found = {row[0]: row for row in by_set.rows}
+    gains = {row[0]: (row[1], row[3]) for row in components.rows}
+    assert len(gains) == 5 + 4
+    fields, gain = gains["label filter, ctg beams"]
+    assert fields == "PONE-Ne-LF, ctg beams -> PONE-Ne, ctg beams"
+    assert gain == pytest.approx(found[added[1]][-3] - found[added[0]][-3])
+    assert "PONE, ctg beams" in result.notes[1]
+    drawn = result.drawing.svg()
+    assert ">BERT-RUBER<" in drawn
+    assert ">PONE<" in drawn
+
+
+@pytest.mark.parametrize("spec", ["eda", "none", "eda:swap=0.2"])
+def test_positives_that_no_generator_writes_are_refused(spec):
+    with pytest.raises(UsageError, match="by a generator"):
+        check_positives([spec])
+
+
+def test_an_encoder_writes_no_positives(tmp_path):
+    encoder = tiny_encoders.save_bert(tmp_path / "bert")
+    with pytest.raises(UsageError, match="encoder"):
+        check_positives([f"ctg:model={encoder}"])
+
+
+def test_other_positives_change_nothing_but_the_positives():
+    options = all_variants("minilm-l6", ["ctg:model=a/b"])
+    for name in ("PONE-Ne-LF", "PONE-Ne", "PONE"):
+        other = options[f"{name}, ctg b"]
+        assert other == replace(options[name], positives="ctg:model=a/b")
 
 
 def test_a_component_is_what_two_scorers_differ_in():

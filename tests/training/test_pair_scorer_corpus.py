@@ -6,14 +6,19 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra 'models'")
 
 from made_up import LengthModels
-from models import tiny_encoders
+from models import tiny_encoders, tiny_language_models
 from training.chat_files import write_dialogues
 
+from dialeval.augment.augmenter import make_augmenter
+from dialeval.augment.generator import ConditionalTextGenerator
+from dialeval.augment.query import Query
 from dialeval.errors import UsageError
-from dialeval.training import embeddings
+from dialeval.models.pair_scorer_network import last_words
+from dialeval.sample import Turn
+from dialeval.training import embeddings, positives
 from dialeval.training.embeddings import embed
 from dialeval.training.pair_corpus import Pair, load_pairs
-from dialeval.training.positives import make_positives
+from dialeval.training.positives import generator_of, make_positives
 
 
 @pytest.fixture
@@ -134,6 +139,57 @@ def test_positives_can_be_left_out_and_an_unknown_kind_is_refused():
     assert make_positives("none", [Pair((0,), 1)], ["a", "b"]).of_pair == ((),)
     with pytest.raises(UsageError, match="eda, ctg or none"):
         make_positives("ws", [Pair((0,), 1)], ["a", "b"])
+
+
+@pytest.fixture
+def generator(tmp_path):
+    return tiny_language_models.save(
+        tmp_path / "llama", tiny_language_models.llama(), tiny_language_models.tokenizer()
+    )
+
+
+def test_beams_of_a_generator_are_written_once_and_a_killed_search_goes_on(generator, monkeypatch):
+    monkeypatch.setattr(positives, "KEPT_AT_ONCE", 2)
+    texts = ["hello", "how are you", "the cat sat", "what", "are you", "say the cat"]
+    pairs = [Pair((number,), number + 1) for number in range(5)]
+    spec = f"ctg:model={generator},tokens=4"
+    augment, asked = ConditionalTextGenerator.augment, []
+
+    def counted(self, queries):
+        asked.append(len(queries))
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return augment(self, queries)
+
+    monkeypatch.setattr(ConditionalTextGenerator, "augment", counted)
+    with pytest.raises(KeyboardInterrupt):
+        make_positives(spec, pairs, texts, variants=2)
+    made = make_positives(spec, pairs, texts, variants=2)
+    assert asked == [2, 2, 1, 1]
+    assert make_positives(spec, pairs, texts, variants=2) == made
+    assert asked == [2, 2, 1, 1]
+    assert [len(numbers) for numbers in made.of_pair] == [2] * 5
+    monkeypatch.setattr(ConditionalTextGenerator, "augment", augment)
+    fresh = make_augmenter(f"{spec},variants=2").augment(
+        [Query("", texts[pair.response], (Turn(texts[pair.context[0]]),)) for pair in pairs]
+    )
+    written = [[made.texts[n] for n in numbers] for numbers in made.of_pair]
+    assert written == [[last_words(one.query, 100) for one in variants] for variants in fresh]
+
+
+def test_beams_of_other_weights_under_the_same_name_are_not_taken_for_these(generator):
+    pairs, texts = [Pair((0,), 1)], ["hello", "how are you"]
+    spec = f"ctg:model={generator},tokens=4"
+    before = make_positives(spec, pairs, texts, variants=2)
+    other = tiny_language_models.llama()
+    other.lm_head.weight.data.neg_()
+    tiny_language_models.save(generator, other, tiny_language_models.tokenizer())
+    assert make_positives(spec, pairs, texts, variants=2) != before
+
+
+def test_only_a_generator_writes_positives():
+    assert generator_of("none") == generator_of("eda") == ""
+    assert generator_of("ctg:model=a/b,tokens=9") == "a/b"
 
 
 def test_an_encoder_of_chinese_is_an_encoder_like_any_other(tmp_path):

@@ -15,8 +15,16 @@ from training.chat_files import write_dialogues
 from training.made_up_topics import TOPICS, Topics
 
 from dialeval.errors import UsageError
-from dialeval.models.pair_scorer_network import PairScorerNetwork
-from dialeval.training.decision_boundary import crossing, project
+from dialeval.training.decision_boundary import (
+    RANDOM,
+    TRUE,
+    WEIGHTED,
+    Pairs,
+    crossing,
+    find_boundary,
+    find_view,
+    products,
+)
 from dialeval.training.fit_pair_scorer import PairScorerOptions
 from dialeval.training.label_filter import FilterOptions
 from dialeval.training.negative_sampling import SamplerOptions
@@ -180,17 +188,54 @@ def test_the_loss_is_binary_cross_entropy(golden):
     assert float(recipe.loss(batch)) == pytest.approx(case["loss"], abs=1e-6)
 
 
-def test_the_boundary_is_where_the_last_layer_is_zero():
-    torch.manual_seed(0)
-    network = PairScorerNetwork(4, (8, 2)).eval()
-    queries = torch.randn(50, 4)
-    found = project(network, queries, {"true responses": torch.randn(50, 4)})
-    a, b, c = found.line
-    # Two hidden numbers lie in the picture without loss, so the line divides the points exactly.
-    points = found.points["true responses"]
-    good = points @ np.array([a, b]) + c > 0
-    assert found.share == pytest.approx(1)
-    assert float(good.mean()) == pytest.approx(found.correct["true responses"])
+def topical_pairs(count=60):
+    """Vectors of four numbers: true responses share the first with their query, weighted ones the
+    second, random ones none."""
+    generator = np.random.default_rng(0)
+
+    def noisy(*rows):
+        return torch.from_numpy(np.tile(rows, (count, 1)) + generator.normal(0, 0.01, (count, 4)))
+
+    responses = {
+        TRUE: noisy(1, 1, 0, 0),
+        RANDOM: noisy(0, 0, 1, 0),
+        WEIGHTED: noisy(0, 1, 0, 1),
+    }
+    return Pairs(noisy(1, 1, 0, 0).float(), {kind: r.float() for kind, r in responses.items()})
+
+
+def test_the_view_puts_true_responses_on_one_side_of_both_kinds_of_negatives():
+    pairs = topical_pairs()
+    view = find_view(pairs)
+    means = {k: view.at(pairs.queries, r).mean(axis=0) for k, r in pairs.responses.items()}
+    assert means[TRUE][0] > means[RANDOM][0]
+    assert means[TRUE][1] > means[WEIGHTED][1]
+    # What tells them from random ones is used up: no difference is left in the other direction.
+    assert means[TRUE][1] == pytest.approx(means[RANDOM][1])
+
+
+def test_products_of_vectors_add_up_to_their_cosine():
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(5, 7, generator=generator), torch.randn(5, 7, generator=generator)
+    expected = torch.nn.functional.cosine_similarity(x.double(), y.double())
+    np.testing.assert_allclose(products(x, y).sum(axis=1), expected)
+
+
+def test_the_boundary_of_a_scorer_that_is_linear_in_the_picture_is_exact():
+    pairs = topical_pairs()
+    view = find_view(pairs)
+    points = {kind: view.at(pairs.queries, rows) for kind, rows in pairs.responses.items()}
+
+    class Linear(torch.nn.Module):
+        def forward(self, queries, responses):
+            return torch.from_numpy(view.at(queries, responses) @ np.array([3.0, -2.0]) - 0.25)
+
+    found = find_boundary(Linear(), pairs, points)
+    assert found.line == pytest.approx((3.0, -2.0, -0.25))
+    assert found.follows == 1.0
+    told = {kind: float((rows @ [3.0, -2.0] > 0.25).mean()) for kind, rows in points.items()}
+    assert found.correct[TRUE] == pytest.approx(told[TRUE])
+    assert found.correct[RANDOM] == pytest.approx(1 - told[RANDOM])
 
 
 def test_a_line_is_cut_at_the_edges_of_the_picture():

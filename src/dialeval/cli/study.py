@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dialeval.cli.agree import check_picture, save_picture
 from dialeval.cli.arguments import Json, Quiet
 from dialeval.errors import JobError, UsageError
 
@@ -48,6 +49,15 @@ def study(
             show_default=False,
         ),
     ] = None,
+    positives: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--positives",
+            help="Learn from right responses made in this way, too: ctg:model=DIR (beams of a"
+            " generator), where a study learns. Repeat.",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -64,6 +74,14 @@ def study(
             show_default=False,
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            help="Draw the study's picture into this file, .svg or .png, where it has one.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown instead of a table.")
@@ -77,15 +95,19 @@ def study(
     """
     if as_json and as_markdown:
         raise UsageError("--json or --markdown, not both")
+    check_picture(plot)
     with _data_directory(data):
         if name is None:
-            if model or metric or rated or out:
+            if model or metric or rated or positives or out or plot:
                 raise UsageError(
-                    "name a study for --model, --metric, --set and --out. See: dialeval study"
+                    "name a study for --model, --metric, --set, --positives, --out and --plot."
+                    " See: dialeval study"
                 )
             _list(as_json, as_markdown)
         else:
-            _run(name, model or [], metric or [], rated or [], out, as_json, as_markdown, quiet)
+            asked = {"models": model, "metrics": metric, "sets": rated, "positives": positives}
+            chosen = {what: given or [] for what, given in asked.items()}
+            _run(name, chosen, out, plot, as_json, as_markdown, quiet)
 
 
 @contextmanager
@@ -131,10 +153,9 @@ def _list(as_json: bool, as_markdown: bool) -> None:
 
 def _run(
     name: str,
-    models: list[str],
-    metrics: list[str],
-    sets: list[str],
+    asked: Mapping[str, list[str]],
     out: Path | None,
+    plot: Path | None,
     as_json: bool,
     as_markdown: bool,
     quiet: bool,
@@ -147,9 +168,19 @@ def _run(
 
     chosen = find_study(name)
     with counting_bar(chosen.name, quiet=quiet or as_json) as progress:
-        result = run_study(chosen, models=models, metrics=metrics, sets=sets, progress=progress)
+        result = run_study(
+            chosen,
+            models=asked["models"],
+            metrics=asked["metrics"],
+            sets=asked["sets"],
+            positives=asked["positives"],
+            draw=plot is not None,
+            progress=progress,
+        )
     if out is not None:
         save_result(result, out)
+    if plot is not None:
+        save_picture(result.drawing, plot, quiet or as_json)
     if as_json:
         typer.echo(json.dumps(result.to_record(), indent=2))
     elif as_markdown:

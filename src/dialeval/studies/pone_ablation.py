@@ -4,31 +4,38 @@ Five scorers are trained on DailyDialog, each with seeds 0 to 4, and held agains
 rated sets that are here. Nothing is chosen by them. The comparison is between seeds: a component
 helps if it does so by more than the seeds differ.
 
+Augmented positives are made by EDA. The paper's own are the beams of a Seq2Seq model, which has to
+be trained first: `--positives ctg:model=DIR` adds the three scorers that learn from positives once
+more, with those (`dialeval train seq2seq`).
+
 What was trained is kept in the cache: a second run only reads it, a killed one goes on.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
-from dialeval.places import cache_directory
 from dialeval.studies.needs import Data
+from dialeval.studies.pone_scorers import (
+    AUGMENTED,
+    BASELINE,
+    CORPUS,
+    FULL,
+    PAIRS,
+    SEEDS,
+    Record,
+    all_variants,
+    check_positives,
+    draw,
+    records,
+    suffix,
+    trained,
+)
 from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
 
-if TYPE_CHECKING:
-    from dialeval.training.fit_pair_scorer import PairScorerOptions
-    from dialeval.training.loop import Settings
-
-PAIRS, SEEDS = 15_000, 5
-CORPUS = "dailydialog"
-BASELINE, FULL = "BERT-RUBER", "PONE"
 COEFFICIENTS = ("pearson", "spearman")
 
 PRINTED = {
@@ -49,93 +56,35 @@ PARTS = {
 }
 """Component -> without it, with it."""
 
-Record = Mapping[str, Any]
-"""A seed as `train_pair_scorer` reports it in seeds.json."""
-
-
-def variants(encoder: str) -> dict[str, PairScorerOptions]:
-    """The five scorers, by the paper's names."""
-    from dialeval.training.fit_pair_scorer import PairScorerOptions
-
-    full = PairScorerOptions(encoder=encoder, pairs=PAIRS)
-    random, unfiltered = replace(full.sampler, name="random"), replace(full.filter, mode="none")
-    return {
-        BASELINE: full.as_bert_ruber(),
-        "PONE-Po-LF": replace(full, positives="none", filter=unfiltered),
-        "PONE-Ne-LF": replace(full, sampler=random, filter=unfiltered),
-        "PONE-Ne": replace(full, sampler=random),
-        FULL: full,
-    }
-
-
-def scorer_settings_of(epochs: int = 100) -> Settings:
-    """How each of them is trained."""
-    from dialeval.training.train_pair_scorer import scorer_settings
-
-    return scorer_settings(epochs)
-
 
 def measure(setting: Setting) -> Findings:
     from dialeval.training.rated_agreement import RATED
 
     if not any(name.partition("/")[0] in setting.data for name in RATED):
         raise UsageError(f"the study needs at least one rated set: {', '.join(RATED)}")
+    check_positives(setting.positives)
     measured: list[Measured] = []
     tables: list[Table] = []
     notes: list[str] = []
-    chosen = [(model, variants(model)) for model in setting.models]
+    drawing = None
+    chosen = [(model, all_variants(model, setting.positives)) for model in setting.models]
     total = sum(len(options) for _, options in chosen) * SEEDS
     done = 0
     for model, options in chosen:
-        found: dict[str, list[Record]] = {}
+        places: dict[str, Path] = {}
         for name, one in options.items():
-            found[name] = _trained(name, one, setting.after(done, total))
+            places[name] = trained(name, one, setting.after(done, total))
             done += SEEDS
             setting.progress(done, total)
+        found = {name: records(place) for name, place in places.items()}
+        suffixes = ("", *map(suffix, setting.positives))
         measured += [row for name in found for row in _measured(name, found[name], model)]
-        tables += [_by_set(found, model), _components(found, model)]
-        notes.append(_verdict(found, model))
-    return Findings(measured, notes, tables)
-
-
-def _trained(name: str, options: PairScorerOptions, setting: Setting) -> list[Record]:
-    """What the seeds of one scorer gave: from the cache, or trained now."""
-    from dialeval.training.train_pair_scorer import train_pair_scorer
-
-    out = _place(options, setting) / name.lower()
-    if not (out / "card.json").exists():
-        train_pair_scorer(
-            [setting.data[CORPUS]],
-            out,
-            options=options,
-            settings=scorer_settings_of(),
-            seeds=SEEDS,
-            licence="CC BY-NC-SA 4.0",
-            source=setting.source,
-            finished=lambda seeds: setting.progress(seeds, SEEDS),
-        )
-    records: list[Record] = json.loads((out / "seeds.json").read_text(encoding="utf-8"))
-    return records
-
-
-def _place(options: PairScorerOptions, setting: Setting) -> Path:
-    """A folder for everything that is trained alike on the same data."""
-    from dialeval.models.source import Models
-    from dialeval.training.pair_corpus import load_pairs, rated_sets_here
-
-    rated = rated_sets_here()
-    corpus = load_pairs([setting.data[CORPUS]], options.context, most=options.pairs, rated=rated)
-    full = variants(options.encoder)[FULL]
-    facts = {
-        "options": asdict(full),
-        "settings": asdict(scorer_settings_of()),
-        "seeds": SEEDS,
-        "model": (setting.source or Models()).fingerprint(options.encoder),
-        "corpus": corpus.digest(),
-        "rated": rated,
-    }
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    return cache_directory() / "studies" / "pone-ablation" / digest[:16]
+        tables += [_by_set(found, model), _components(found, model, suffixes)]
+        notes += [_verdict(found, model, FULL + end) for end in suffixes]
+        if setting.draw and drawing is None:
+            shown = {name: places[name] for name in (BASELINE, FULL)}
+            drawing = draw(shown, model, setting)
+    return Findings(measured, notes, tables, drawing)
 
 
 def averages(records: Sequence[Record], coefficient: str) -> list[float]:
@@ -189,10 +138,12 @@ def _by_set(found: Mapping[str, Sequence[Record]], model: str) -> Table:
     )
 
 
-def _components(found: Mapping[str, Sequence[Record]], model: str) -> Table:
+def _components(
+    found: Mapping[str, Sequence[Record]], model: str, suffixes: Sequence[str]
+) -> Table:
     """Differences seed by seed: the same seed starts from the same weights."""
     rows: list[tuple[str | float | None, ...]] = []
-    for part, (without, using) in PARTS.items():
+    for part, without, using in _parts(suffixes):
         differences = _differences(found, without, using)
         better = sum(difference > 0 for difference in differences)
         rows.append(
@@ -211,6 +162,20 @@ def _components(found: Mapping[str, Sequence[Record]], model: str) -> Table:
     )
 
 
+def _parts(suffixes: Sequence[str]) -> list[tuple[str, str, str]]:
+    """(component, without it, with it), for each way to make positives."""
+
+    def own(name: str, end: str) -> str:
+        return name + end if name in AUGMENTED else name
+
+    return [
+        (part + end, own(without, end), own(using, end))
+        for end in suffixes
+        for part, (without, using) in PARTS.items()
+        if not end or using in AUGMENTED
+    ]
+
+
 def _differences(found: Mapping[str, Sequence[Record]], without: str, using: str) -> list[float]:
     pairs = zip(
         averages(found[without], "spearman"), averages(found[using], "spearman"), strict=True
@@ -218,13 +183,13 @@ def _differences(found: Mapping[str, Sequence[Record]], without: str, using: str
     return [after - before for before, after in pairs]
 
 
-def _verdict(found: Mapping[str, Sequence[Record]], model: str) -> str:
-    differences = _differences(found, BASELINE, FULL)
+def _verdict(found: Mapping[str, Sequence[Record]], model: str, name: str) -> str:
+    differences = _differences(found, BASELINE, name)
     gain, spread = fmean(differences), stdev(differences)
     better = sum(difference > 0 for difference in differences)
     says = "beats" if gain > 0 else "does not beat"
     return (
-        f"{model}: PONE {says} BERT-RUBER on average over the rated sets: {gain:+.3f} Spearman,"
+        f"{model}: {name} {says} BERT-RUBER on average over the rated sets: {gain:+.3f} Spearman,"
         f" standard deviation {spread:.3f}, higher with {better} of {len(differences)} seeds."
     )
 
@@ -246,6 +211,8 @@ STUDY = Study(
         Data("holistic"),
     ),
     models=("minilm-l6",),
+    takes_positives=True,
+    draws=True,
     published=tuple(
         Published(_what(name, coefficient), printed, "Table 7, Seq2Seq-attn on DailyDialog", False)
         for name, both in PRINTED.items()
@@ -255,7 +222,8 @@ STUDY = Study(
         "The authors' 100 rated answers were not released: ours are the mean over other rated sets,"
         " of the correlation with the mean rating. Theirs is the maximum over three raters.",
         f"{PAIRS:,} pairs to learn from instead of 45 000, an encoder of 384 dimensions instead of"
-        " BERT, and variants by EDA instead of Seq2Seq. --model takes any encoder.",
+        " BERT, and variants by EDA instead of Seq2Seq. --model takes any encoder, --positives"
+        " ctg:model=DIR the beams of a generator.",
     ),
     cost="30 minutes",
     measure=measure,

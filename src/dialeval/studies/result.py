@@ -12,6 +12,7 @@ from dialeval.studies.study import Measured, Published, Setting, Study, Table
 from dialeval.version import __version__
 
 if TYPE_CHECKING:
+    from dialeval.pictures.drawing import Drawing
     from dialeval.question import ModelSource
 
 
@@ -78,6 +79,7 @@ class StudyResult:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
+    drawing: Drawing | None = None
 
     @property
     def failures(self) -> tuple[Row, ...]:
@@ -109,6 +111,8 @@ def run_study(
     models: Sequence[str] = (),
     metrics: Sequence[str] = (),
     sets: Sequence[str] = (),
+    positives: Sequence[str] = (),
+    draw: bool = False,
     source: ModelSource | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> StudyResult:
@@ -123,6 +127,10 @@ def run_study(
         raise UsageError(f"the study {study.name!r} takes no metrics: leave out --metric")
     if sets and not study.takes_sets:
         raise UsageError(f"the study {study.name!r} has its own data: leave out --set")
+    if positives and not study.takes_positives:
+        raise UsageError(f"the study {study.name!r} makes no positives: leave out --positives")
+    if draw and not study.draws:
+        raise UsageError(f"the study {study.name!r} has no picture: leave out --plot")
     asked = tuple(models) or study.models
     if missing := find_missing(study.needs, () if source else asked):
         raise UsageError(
@@ -130,10 +138,11 @@ def run_study(
         )
     data = find_data((*study.needs, *study.may_use))
     chosen = tuple(metrics) or study.metrics
-    setting = Setting(data, asked, chosen, source, progress, tuple(sets))
+    setting = Setting(data, asked, chosen, source, progress, tuple(sets), tuple(positives), draw)
     findings = study.measure(setting)
     rows = lay_side_by_side(study.published, findings.measured)
-    return StudyResult(study, setting, rows, tuple(findings.notes), tuple(findings.tables))
+    notes, tables = tuple(findings.notes), tuple(findings.tables)
+    return StudyResult(study, setting, rows, notes, tables, findings.drawing)
 
 
 def lay_side_by_side(

@@ -21,6 +21,7 @@ from dialeval.studies.needs import Data
 
 if TYPE_CHECKING:
     from dialeval.metric import Metric
+    from dialeval.pictures.drawing import Drawing
     from dialeval.question import ModelSource
     from dialeval.run import Run
     from dialeval.sample import Sample
@@ -92,21 +93,24 @@ class Table:
 
 @dataclass(frozen=True)
 class Findings:
-    """What `measure` returns: numbers, remarks for the reader, tables."""
+    """What `measure` returns: numbers, remarks for the reader, tables, a picture if asked for."""
 
     measured: Sequence[Measured]
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
+    drawing: Drawing | None = None
 
 
 @dataclass(frozen=True)
 class Setting:
     """What a study is run with.
 
-    data     the folders of the data sets that were found, by name
-    models   the models to ask, metrics the metrics to score with: the study's own, or the user's
-    source   who answers for the models; None: the models on this machine
-    sets     the rated sets that the user chose among, where a study takes any
+    data       the folders of the data sets that were found, by name
+    models     the models to ask, metrics the metrics to score with: the study's own, or the user's
+    source     who answers for the models; None: the models on this machine
+    sets       the rated sets that the user chose among, where a study takes any
+    positives  more ways to make right responses to learn from, where a study learns
+    draw       whether a picture is wanted
     """
 
     data: Mapping[str, Path] = field(default_factory=dict)
@@ -115,6 +119,8 @@ class Setting:
     source: ModelSource | None = None
     progress: Callable[[int, int], None] = lambda done, total: None
     sets: tuple[str, ...] = ()
+    positives: tuple[str, ...] = ()
+    draw: bool = False
 
     def score(
         self,
@@ -150,6 +156,8 @@ class Study:
     models     the models that it asks if nobody names others; empty: it takes none
     metrics    the metrics that it scores with if nobody names others; empty: it takes none
     takes_sets whether it runs on any rated set, and `--set` chooses among them
+    takes_positives  whether it learns from right responses that may be made in several ways
+    draws      whether it has a picture
     differs    what is known to differ from the paper, and why
     cost       how long it takes on a CPU the first time, where that is more than seconds
     """
@@ -165,5 +173,7 @@ class Study:
     models: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     takes_sets: bool = False
+    takes_positives: bool = False
+    draws: bool = False
     differs: tuple[str, ...] = ()
     cost: str = ""

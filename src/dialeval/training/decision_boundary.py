@@ -1,16 +1,23 @@
 """Where a scorer draws the line between good and bad, as a picture (appendix of the PONE paper).
 
-The last layer reads a vector of 128 numbers for each pair, and is linear: a pair is good on one
-side of a plane, bad on the other. The picture shows held-out pairs in the two directions in which
-those vectors differ most (principal components), with the true response, with a random one and with
-one by the weighted sampler, and the line in which the 0.5 plane cuts through the middle of them.
-The pairs are the same in each panel; the directions are those of its own scorer.
+Held-out pairs lie in a plane, once with the true response, once with a random one and once with one
+by the weighted sampler. The plane knows nothing of any scorer, so every panel shows the same points
+and only the line differs. Its axes are made of the products, number by number, of the vectors of
+query and response, each of length 1 (their sum is the cosine):
+
+    across   the direction from the mean of random negatives to that of true responses
+    up       what is left of the direction from weighted negatives to true responses
+
+both found on validation pairs, shown on test pairs. The line is where the scorer's logit is 0, as
+far as the plane tells: the least-squares fit of the logits by the two coordinates. How many pairs
+lie on the side of it where the scorer puts them is written below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,30 +29,47 @@ from dialeval.pictures.drawing import Circle, Drawing, Polyline, Shape
 from dialeval.pictures.frame import WIDTH, Key, plane, sentences
 from dialeval.pictures.scale import data_range
 from dialeval.training.fit_pair_scorer import PairData
-from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
+from dialeval.training.negative_sampling import NegativeSampler, SamplerName, SamplerOptions
 
 Floats = npt.NDArray[np.float64]
 
-SHOWN = 250
+SHOWN = 200
 """Held-out pairs, three points each."""
 
-KINDS = {
-    "true responses": "series1",
-    "random negatives": "series2",
-    "weighted negatives": "series5",
-}
+TRUE, RANDOM, WEIGHTED = "true responses", "random negatives", "weighted negatives"
+KINDS = {TRUE: "series1", RANDOM: "series2", WEIGHTED: "series3"}
 
 
 @dataclass(frozen=True)
-class Projection:
-    """Points of each kind in two dimensions, and the line a * x + b * y + c = 0 between them.
+class Pairs:
+    """The same queries with responses of each kind."""
 
-    share  of the variance of the pair vectors that the two dimensions hold
+    queries: torch.Tensor
+    responses: Mapping[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class View:
+    """Two directions (rows) in which pairs are looked at, in units of their spread."""
+
+    directions: Floats
+
+    def at(self, queries: torch.Tensor, responses: torch.Tensor) -> Floats:
+        """Two coordinates of each pair."""
+        seen: Floats = products(queries, responses) @ self.directions.T
+        return seen
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The line a * x + b * y + c = 0 of a scorer.
+
+    follows  share of the pairs that lie on the side of the line where the scorer puts them
+    correct  by kind, share of the pairs that the scorer itself tells right
     """
 
-    points: Mapping[str, Floats]
     line: tuple[float, float, float]
-    share: float
+    follows: float
     correct: Mapping[str, float]
 
 
@@ -53,82 +77,107 @@ def draw_boundaries(
     networks: Mapping[str, PairScorerNetwork], data: PairData, generator: np.random.Generator
 ) -> Drawing:
     """One panel per scorer, on the test pairs of the data."""
-    answers = [data.corpus.texts[pair.response] for pair in data.corpus.test]
-    vectors = data.test.responses
-    sampler = NegativeSampler(SamplerOptions(), answers, lambda rows: vectors[rows].numpy())
-    rows = generator.permutation(len(answers))[:SHOWN]
-    responses = {
-        kind: vectors[chosen[rows]]
-        for kind, chosen in zip(
-            KINDS,
-            (
-                np.arange(len(answers)),
-                sampler.sample(generator, "random"),
-                sampler.sample(generator, "weighted"),
-            ),
-            strict=True,
-        )
-    }
-    queries = data.test.queries[rows]
+    view = find_view(_pairs(data, "validation", generator))
+    pairs = _pairs(data, "test", generator)
+    points = {kind: view.at(pairs.queries, rows) for kind, rows in pairs.responses.items()}
+    rows = generator.permutation(len(pairs.queries))[:SHOWN]
+    shown = {kind: found[rows] for kind, found in points.items()}
     panels = [
-        _panel(title, project(network, queries, responses)) for title, network in networks.items()
+        _panel(title, shown, find_boundary(network, pairs, points), generator)
+        for title, network in networks.items()
     ]
     return small_multiples(panels, columns=2) if len(panels) > 1 else panels[0]
 
 
+def products(queries: torch.Tensor, responses: torch.Tensor) -> Floats:
+    """Number by number, of vectors of length 1: they add up to the cosine."""
+    unit = torch.nn.functional.normalize
+    found: Floats = (unit(queries.double()) * unit(responses.double())).numpy()
+    return found
+
+
+def find_view(pairs: Pairs) -> View:
+    """The directions in which true responses differ most from either kind of negatives."""
+    found = {kind: products(pairs.queries, rows) for kind, rows in pairs.responses.items()}
+    means = {kind: rows.mean(axis=0) for kind, rows in found.items()}
+    across = _unit(means[TRUE] - means[RANDOM])
+    rest = means[TRUE] - means[WEIGHTED]
+    directions = np.stack([across, _unit(rest - across * (across @ rest))])
+    spread = (np.concatenate(list(found.values())) @ directions.T).std(axis=0)
+    return View(directions / np.where(spread > 0, spread, 1.0)[:, None])
+
+
 @torch.no_grad()
-def project(
-    network: PairScorerNetwork, queries: torch.Tensor, responses: Mapping[str, torch.Tensor]
-) -> Projection:
-    """Pair vectors on their first two principal components."""
+def find_boundary(
+    network: PairScorerNetwork, pairs: Pairs, points: Mapping[str, Floats]
+) -> Boundary:
+    """The line that follows the scorer's logits best."""
     network.eval()
-    found = {
-        kind: network.pair_vectors(queries, rows).double().numpy()
-        for kind, rows in responses.items()
+    logits = {
+        kind: network(pairs.queries, rows).double().numpy()
+        for kind, rows in pairs.responses.items()
     }
-    everything = np.concatenate(list(found.values()))
-    middle = everything.mean(axis=0)
-    _, spread, directions = np.linalg.svd(everything - middle, full_matrices=False)
-    two = directions[:2] * np.sign(directions[:2].sum(axis=1, keepdims=True) + 1e-12)
-    weight = network.out.weight[0].double().numpy()
-    constant = float(network.out.bias[0]) + float(weight @ middle)
-    a, b = (float(value) for value in two @ weight)
-    bias = float(network.out.bias[0])
-    return Projection(
-        {kind: (rows - middle) @ two.T for kind, rows in found.items()},
-        (a, b, constant),
-        float((spread[:2] ** 2).sum() / max(float((spread**2).sum()), 1e-12)),
-        {
-            kind: float(((rows @ weight + bias > 0) == (kind == "true responses")).mean())
-            for kind, rows in found.items()
-        },
+    places = np.concatenate([points[kind] for kind in logits])
+    given = np.concatenate(list(logits.values()))
+    with_constant = np.column_stack([places, np.ones(len(places))])
+    line = np.linalg.lstsq(with_constant, given, rcond=None)[0]
+    a, b, c = line.tolist()
+    return Boundary(
+        (a, b, c),
+        float(((with_constant @ line > 0) == (given > 0)).mean()),
+        {kind: float(((rows > 0) == (kind == TRUE)).mean()) for kind, rows in logits.items()},
     )
 
 
-def _panel(title: str, found: Projection) -> Drawing:
-    everything = np.concatenate(list(found.points.values()))
-    note = "; ".join(f"{kind} told right: {share:.0%}" for kind, share in found.correct.items())
-    note = sentences(note, f"The two dimensions hold {found.share:.0%} of the variance")
-    keys = [Key(kind, role) for kind, role in KINDS.items()]
+def _pairs(
+    data: PairData, split: Literal["validation", "test"], generator: np.random.Generator
+) -> Pairs:
+    answers = [data.corpus.texts[pair.response] for pair in getattr(data.corpus, split)]
+    vectors = getattr(data, split)
+    sampler = NegativeSampler(
+        SamplerOptions(), answers, lambda rows: vectors.responses[rows].numpy()
+    )
+    negatives: dict[str, SamplerName] = {RANDOM: "random", WEIGHTED: "weighted"}
+    chosen = {kind: sampler.sample(generator, name) for kind, name in negatives.items()}
+    responses = {kind: vectors.responses[rows] for kind, rows in chosen.items()}
+    return Pairs(vectors.queries, {TRUE: vectors.responses, **responses})
+
+
+def _unit(vector: Floats) -> Floats:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length else vector
+
+
+def _panel(
+    title: str, points: Mapping[str, Floats], found: Boundary, generator: np.random.Generator
+) -> Drawing:
+    told = ", ".join(f"{share:.0%} of {kind}" for kind, share in found.correct.items())
+    note = sentences(
+        f"Told right: {told}", f"The line follows the scorer on {found.follows:.0%} of the pairs"
+    )
+    everything = np.concatenate(list(points.values()))
     frame = plane(
         data_range(everything[:, 0].tolist()),
         data_range(everything[:, 1].tolist()),
         title=title,
-        x_label="first component",
-        y_label="second component",
+        x_label="nearer to true responses than to random negatives",
+        y_label="than to weighted negatives",
         note=note,
-        keys=[*keys, Key("score 0.5", "ink", line=True)],
+        keys=[
+            *(Key(kind, role) for kind, role in KINDS.items()),
+            Key("score 0.5", "ink", line=True),
+        ],
     )
+    dots = [(kind, x, y) for kind, rows in points.items() for x, y in rows.tolist()]
     shapes: list[Shape] = list(frame.shapes)
-    for kind, role in KINDS.items():
-        shapes += [
-            Circle(frame.x(float(x)), frame.y(float(y)), 3.0, role, 0.55)
-            for x, y in found.points[kind]
-        ]
+    # In random order: what is drawn last would hide the other kinds.
+    for number in generator.permutation(len(dots)).tolist():
+        kind, x, y = dots[number]
+        shapes.append(Circle(frame.x(x), frame.y(y), 3.0, KINDS[kind], 0.6))
     ends = crossing(found.line, (frame.x.low, frame.x.high), (frame.y.low, frame.y.high))
     if ends:
         path = tuple((frame.x(x), frame.y(y)) for x, y in ends)
-        shapes.append(Polyline(path, "ink", 2, tip="score 0.5"))
+        shapes.append(Polyline(path, "ink", 2.5, tip="score 0.5"))
     return Drawing(WIDTH, frame.height, tuple(shapes), title, note)
 
 

@@ -5,23 +5,38 @@
 
 Both are the augmenters of `dialeval augment`, applied to responses. A response of one word may have
 fewer than the k = 5 variants of the paper; what is the response itself is no variant.
+
+    CACHE/positives/DIGEST/    the beams of so many queries each
+
+Beams take minutes to hours, so they are kept: DIGEST is that of the generator's weights, its
+options and the queries. What was killed goes on after the last finished file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from dialeval.augment.augmenter import augment_queries, make_augmenter
+from dialeval.augment.augmenter import Augmenter, augment_queries, make_augmenter
+from dialeval.augment.generator import ConditionalTextGenerator
 from dialeval.augment.query import Query
 from dialeval.errors import UsageError
 from dialeval.models.pair_scorer_network import last_words
+from dialeval.models.source import Models
 from dialeval.options import split_spec
+from dialeval.places import cache_directory
 from dialeval.sample import Turn
+from dialeval.storage import write_json
 from dialeval.training.pair_corpus import Pair
 
 READS_THE_QUERY = ("ctg",)
 """Augmenters whose variants depend on what was said before."""
+
+KEPT_AT_ONCE = 512
+"""Queries per file: what a killed process can lose, some minutes of work."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +73,47 @@ def make_positives(
     ]
     numbers: dict[str, int] = {}
     made: dict[Pair, tuple[int, ...]] = {}
-    for done, query in enumerate(augment_queries(queries, [augmenter]), start=1):
-        cut = [last_words(variant.query, words) for variant in query.variants]
+    for done, variants_of_one in enumerate(_variants(queries, augmenter), start=1):
+        cut = [last_words(text, words) for text in variants_of_one]
         made[distinct[done - 1]] = tuple(numbers.setdefault(text, len(numbers)) for text in cut)
         progress(done, len(queries))
     return Positives(tuple(numbers), tuple(made[key] for key in keys))
+
+
+def generator_of(spec: str) -> str:
+    """The model that writes the positives; empty where no model does."""
+    augmenter = None if split_spec(spec)[0] == "none" else make_augmenter(spec)
+    return augmenter.model if isinstance(augmenter, ConditionalTextGenerator) else ""
+
+
+def _variants(queries: Sequence[Query], augmenter: Augmenter) -> Iterator[list[str]]:
+    """The variants of each query, in their order; those of a generator are kept on disk."""
+    if not isinstance(augmenter, ConditionalTextGenerator):
+        yield from _augmented(queries, augmenter)
+        return
+    folder = _folder(queries, augmenter)
+    for start in range(0, len(queries), KEPT_AT_ONCE):
+        file = folder / f"{start:09d}.json"
+        if file.exists():
+            yield from json.loads(file.read_text(encoding="utf-8"))
+            continue
+        found = []
+        for texts in _augmented(queries[start : start + KEPT_AT_ONCE], augmenter):
+            found.append(texts)
+            yield texts
+        write_json(file, found)
+
+
+def _augmented(queries: Sequence[Query], augmenter: Augmenter) -> Iterator[list[str]]:
+    for query in augment_queries(queries, [augmenter]):
+        yield [variant.query for variant in query.variants]
+
+
+def _folder(queries: Sequence[Query], augmenter: ConditionalTextGenerator) -> Path:
+    """The name of a model may come to stand for other weights; its fingerprint cannot."""
+    by_weights = replace(augmenter, model=Models().fingerprint(augmenter.model))
+    sha = hashlib.sha256(repr(by_weights).encode())
+    for query in queries:
+        texts = (*(turn.text for turn in query.context), query.query)
+        sha.update("\x1f".join(texts).encode("utf-8", "surrogatepass") + b"\x1e")
+    return cache_directory() / "positives" / sha.hexdigest()[:32]

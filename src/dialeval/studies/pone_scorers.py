@@ -1,0 +1,158 @@
+"""The scorers of PONE's ablation: what each learns from, trained once and kept, and their picture.
+
+    CACHE/studies/pone-ablation/DIGEST/SCORER/    what `dialeval train pone` leaves, seeds 0 to 4
+
+DIGEST is that of everything that decides what is learned: options, data, encoder and, where a
+generator writes the positives, its weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dialeval.errors import UsageError
+from dialeval.options import split_spec
+from dialeval.places import cache_directory
+from dialeval.studies.study import Setting
+
+if TYPE_CHECKING:
+    from dialeval.pictures.drawing import Drawing
+    from dialeval.training.fit_pair_scorer import PairScorerOptions
+    from dialeval.training.loop import Settings
+
+PAIRS, SEEDS = 15_000, 5
+CORPUS = "dailydialog"
+BASELINE, FULL = "BERT-RUBER", "PONE"
+AUGMENTED = ("PONE-Ne-LF", "PONE-Ne", FULL)
+"""Those that learn from augmented positives."""
+
+Record = Mapping[str, Any]
+"""A seed as `train_pair_scorer` reports it in seeds.json."""
+
+
+def variants(encoder: str, positives: str = "eda") -> dict[str, PairScorerOptions]:
+    """The five scorers, by the paper's names."""
+    from dialeval.training.fit_pair_scorer import PairScorerOptions
+
+    full = PairScorerOptions(encoder=encoder, pairs=PAIRS, positives=positives)
+    random, unfiltered = replace(full.sampler, name="random"), replace(full.filter, mode="none")
+    return {
+        BASELINE: full.as_bert_ruber(),
+        "PONE-Po-LF": replace(full, positives="none", filter=unfiltered),
+        "PONE-Ne-LF": replace(full, sampler=random, filter=unfiltered),
+        "PONE-Ne": replace(full, sampler=random),
+        FULL: full,
+    }
+
+
+def all_variants(encoder: str, positives: Sequence[str]) -> dict[str, PairScorerOptions]:
+    """The five and, for each other way to make positives, the three that learn from them."""
+    found = variants(encoder)
+    for spec in positives:
+        others = variants(encoder, spec)
+        found |= {f"{name}{suffix(spec)}": others[name] for name in AUGMENTED}
+    return found
+
+
+def suffix(spec: str) -> str:
+    """What tells a scorer from that of the same name with EDA: `ctg:model=a/b` -> `, ctg b`."""
+    name, options = split_spec(spec)
+    return f", {name} {Path(str(options['model'])).name}" if "model" in options else f", {name}"
+
+
+def check_positives(positives: Sequence[str]) -> None:
+    """Complains of what cannot be made, before anything is trained."""
+    from dialeval.models.generation import load_generator
+    from dialeval.training.positives import generator_of, make_positives
+
+    for spec in positives:
+        model = generator_of(spec)
+        if not model:
+            raise UsageError(
+                f"--positives {spec}: eda is in the study anyway; others are made by a generator,"
+                " such as ctg:model=DIR"
+            )
+        make_positives(spec, [], [])
+        load_generator(model)
+    if len({suffix(spec) for spec in positives}) < len(positives):
+        raise UsageError("--positives: two of them have the same name")
+
+
+def scorer_settings_of(epochs: int = 100) -> Settings:
+    """How each of them is trained."""
+    from dialeval.training.train_pair_scorer import scorer_settings
+
+    return scorer_settings(epochs)
+
+
+def trained(name: str, options: PairScorerOptions, setting: Setting) -> Path:
+    """The directory of one scorer: from the cache, or trained now."""
+    from dialeval.training.train_pair_scorer import train_pair_scorer
+
+    out = _place(options, setting) / name.lower()
+    if not (out / "card.json").exists():
+        train_pair_scorer(
+            [setting.data[CORPUS]],
+            out,
+            options=options,
+            settings=scorer_settings_of(),
+            seeds=SEEDS,
+            licence="CC BY-NC-SA 4.0",
+            source=setting.source,
+            finished=lambda seeds: setting.progress(seeds, SEEDS),
+        )
+    return out
+
+
+def records(directory: Path) -> list[Record]:
+    """What its seeds gave."""
+    found: list[Record] = json.loads((directory / "seeds.json").read_text(encoding="utf-8"))
+    return found
+
+
+def draw(directories: Mapping[str, Path], encoder: str, setting: Setting) -> Drawing:
+    """Where these scorers draw the line, on the same held-out pairs."""
+    import numpy as np
+
+    from dialeval.training.decision_boundary import draw_boundaries
+    from dialeval.training.fit_pair_scorer import prepare
+    from dialeval.training.pair_corpus import rated_sets_here
+    from dialeval.training.train_pair_scorer import load_scorer
+
+    data = prepare(
+        [setting.data[CORPUS]],
+        variants(encoder)[BASELINE],
+        rated=rated_sets_here(),
+        source=setting.source,
+    )
+    networks = {title: load_scorer(directory)[1] for title, directory in directories.items()}
+    return draw_boundaries(networks, data, np.random.default_rng(0))
+
+
+def _place(options: PairScorerOptions, setting: Setting) -> Path:
+    """A folder for everything that is trained alike on the same data."""
+    from dialeval.models.source import Models
+    from dialeval.training.pair_corpus import load_pairs, rated_sets_here
+    from dialeval.training.positives import generator_of
+
+    rated = rated_sets_here()
+    corpus = load_pairs([setting.data[CORPUS]], options.context, most=options.pairs, rated=rated)
+    full = variants(options.encoder)[FULL]
+    if generator := generator_of(options.positives):
+        weights = Models().fingerprint(generator)
+        full = replace(full, positives=f"{options.positives}@{weights}")
+    facts = {
+        "options": asdict(full),
+        "settings": asdict(scorer_settings_of()),
+        "seeds": SEEDS,
+        "model": (setting.source or Models()).fingerprint(options.encoder),
+        "corpus": corpus.digest(),
+        "rated": rated,
+    }
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return cache_directory() / "studies" / "pone-ablation" / digest[:16]
