@@ -51,17 +51,20 @@ class Problem:
         )
 
 
+SHOWN_PROBLEMS = 20
+
+
 class InputError(DialevalError):
-    """Input files hold errors: all of them, not only the first."""
+    """Input files hold errors: all of them, not only the first; the message shows 20."""
 
     exit_code = 2
 
     def __init__(self, problems: Sequence[Problem], hidden: int = 0) -> None:
         self.problems = tuple(problems)
         self.hidden = hidden
-        lines = [str(problem) for problem in self.problems]
-        if hidden:
-            lines.append(f"... and {hidden} more")
+        lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
+        if more := len(self.problems) - len(lines) + hidden:
+            lines.append(f"... and {more:,} more")
         super().__init__("\n".join(lines))
 
 

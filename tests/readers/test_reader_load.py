@@ -44,11 +44,12 @@ def test_bad_records_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
     assert samples.skipped == 2
 
 
-def test_a_thousand_errors_are_kept_and_the_rest_counted(tmp_path: Path) -> None:
+def test_a_thousand_errors_are_kept_twenty_shown_and_the_rest_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", {"response": "a"}, *["{"] * 1500)
-    with pytest.raises(InputError, match=r"\.\.\. and 500 more") as caught:
+    with pytest.raises(InputError, match=r"\.\.\. and 1,480 more") as caught:
         list(load(path))
     assert len(caught.value.problems) == 1000
+    assert len(str(caught.value).splitlines()) == 21
 
 
 def test_warnings_do_not_crowd_out_errors(tmp_path: Path) -> None:

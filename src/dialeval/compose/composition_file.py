@@ -112,7 +112,7 @@ class _Reader:
                 self.wrong(f"names.{name}", f"is {joined!r}, not a text")
         provenance = self.mapping(record.get("provenance", {}), "provenance")
         if self.problems:
-            raise InputError(self.problems[:20], max(0, len(self.problems) - 20))
+            raise InputError(self.problems)
         return Composition(terms, weights, names, provenance)
 
     def terms(self, records: Any) -> tuple[Term, ...]:

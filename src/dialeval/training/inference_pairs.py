@@ -130,7 +130,7 @@ def _read(source: str, path: Path) -> Iterator[Pair]:
     except (OSError, UnicodeDecodeError, csv.Error, json.JSONDecodeError, KeyError) as error:
         raise UsageError(f"{path}: cannot be read as inference pairs: {error}") from error
     if problems:
-        raise InputError(problems[:1000], max(0, len(problems) - 1000))
+        raise InputError(problems)
 
 
 def _plain(text: str) -> str:
