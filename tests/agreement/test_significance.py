@@ -142,6 +142,28 @@ def test_perm_both_without_an_answer_says_why():
         perm_both(x, -x, human, seeded(9), level="group")
 
 
+@pytest.mark.parametrize("ratings", [[1.0, 2.0, 3.0], [0.1, 0.2, 0.7, 0.3]])
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman"])
+def test_systems_of_one_mean_rating_are_constant(ratings, coefficient):
+    """In another order, so that sums from left to right differ by their rounding."""
+    rng = np.random.default_rng(0)
+    human = np.concatenate([rng.permutation(ratings) for _ in range(4)])
+    first, second = rng.normal(size=(2, len(human)))
+    systems = np.repeat([*"abcd"], len(ratings)).tolist()
+    found = perm_both(
+        first, second, human, seeded(), coefficient=coefficient, level="system", groups=systems
+    )
+    assert (found.reason, found.p, found.difference) == ("constant", None, None)
+
+
+@pytest.mark.parametrize("level", ["turn", "system"])
+def test_an_infinite_score_is_refused(level):
+    first, second, human = three_sides(12, np.random.default_rng(0))
+    first[3] = np.inf
+    found = perm_both(first, second, human, seeded(), level=level, groups=[*"abcd"] * 3)
+    assert (found.reason, found.p) == ("infinite values", None)
+
+
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman"])
 def test_perm_both_is_calibrated(coefficient):
     rng = np.random.default_rng(4)

@@ -143,9 +143,10 @@ def join(sides: Sequence[Side], by: JoinBy | None = None) -> Join:
             return _joined(sides, candidate, shared)
     names = ", ".join(side.name for side in sides)
     how = f"the same {by}" if by else "the same id, item or context"
+    field = by if by in ("id", "dialogue") else "item"
     raise UsageError(
         f"nothing to compare: no sample of {names} has {how} as one of another. Score answers to"
-        " the same questions, and give answers to one question the same 'item'."
+        f" the same questions, and give answers to one question the same {field!r}."
     )
 
 

@@ -25,6 +25,7 @@ left out. Where a swap makes the scores of a group all the same, its r counts as
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -71,11 +72,7 @@ def perm_both(
 
     correlate = pearson_of if coefficient == "pearson" else spearman_of
     between = correlate(first, second)
-    points = len(groups_of.starts) if level == "system" else n
-    reason = f"fewer than 3 {'systems' if level == 'system' else 'items'}" if points < 3 else ""
-    if not reason and any(side.min() == side.max() for side in (first, second, human)):
-        reason = "constant"
-    if reason:
+    if reason := _refusal((first, second, human), groups_of, level):
         return MetricTest(
             "perm-both",
             coefficient,
@@ -116,6 +113,16 @@ def perm_both(
     )
 
 
+def _refusal(sides: Sequence[Floats], groups: _Groups, level: CorrelationLevel) -> str:
+    """Why there is no correlation to be tested; empty if there is one."""
+    points = [groups.exact_means(side) for side in sides] if level == "system" else sides
+    if len(points[0]) < 3:
+        return f"fewer than 3 {'systems' if level == 'system' else 'items'}"
+    if not all(np.isfinite(side).all() for side in sides):
+        return "infinite values"
+    return "constant" if any(side.min() == side.max() for side in points) else ""
+
+
 def _pearson(first: Floats, second: Floats, human: Floats) -> BothAgreements:
     centred = human - human.mean()
     centred /= np.sqrt(centred @ centred)
@@ -129,7 +136,7 @@ def _pearson(first: Floats, second: Floats, human: Floats) -> BothAgreements:
         spread = squares + 2 * square - (middle.sum() + total) ** 2 / len(human)
         defined = spread > ROUNDING * squares
         r = (float(middle @ centred) + product) / np.sqrt(np.where(defined, spread, 1.0))
-        return np.where(defined, r, 0.0)
+        return np.where(defined, r.clip(-1.0, 1.0), 0.0)
 
     def both(swap: Mask) -> tuple[Floats, Floats]:
         moved = sums(np.where(swap, -1.0, 1.0))
@@ -162,7 +169,7 @@ def _of_groups(
     def means(rows: Floats) -> Floats:
         return groups.sums(rows) / groups.sizes
 
-    target = human[None] if level == "group" else means(human[None])
+    target = human[None] if level == "group" else groups.exact_means(human)[None]
 
     def agreement(rows: Floats) -> Floats:
         if level == "group":
@@ -191,6 +198,12 @@ class _Groups:
     def sums(self, rows: Floats) -> Floats:
         return np.add.reduceat(rows, self.starts, axis=1)
 
+    def exact_means(self, values: Floats) -> Floats:
+        """Rounded once: groups of the same ratings in another order have the same mean."""
+        parts = np.split(values, self.starts[1:])
+        sums = [math.fsum(part) if np.isfinite(part).all() else np.nan for part in parts]
+        return np.array(sums) / self.sizes
+
     def spread(self, values: Floats) -> Floats:
         return np.repeat(values, self.sizes, axis=1)
 
@@ -205,7 +218,8 @@ def _mean_correlation(rows: Floats, target: Floats, groups: _Groups, ranked: boo
     # Dust of rounding is not a spread: scores are of size 1 here, and ranks are larger.
     defined = norms[0] > 1e-12 * np.sqrt(groups.sizes)
     above = groups.sums(centred[0] * centred[1])
-    means: Floats = np.divide(above, below, out=np.zeros_like(below), where=defined).mean(axis=1)
+    r = np.divide(above, below, out=np.zeros_like(below), where=defined).clip(-1.0, 1.0)
+    means: Floats = r.mean(axis=1)
     return means
 
 

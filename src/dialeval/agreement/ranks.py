@@ -41,8 +41,8 @@ class TieGroups:
 
 
 def row_dots(first: Floats, second: Floats) -> Floats:
-    """The product of each row with its neighbour, added up from left to right in every row alike:
-    BLAS would round a row by how many others there are, where whole numbers get too large."""
+    """The product of each row with its neighbour. Exact where whole numbers stay below 2^53; beyond
+    that, rounded by an order that depends less on how many rows there are than BLAS's does."""
     found: Floats = np.einsum("ij,ij->i", first, second)
     return found
 

@@ -72,6 +72,8 @@ def p_value(null: Floats, observed: float, size: float, alternative: Alternative
     Ratings are often whole numbers and ties with the observed value common. `size` is the order of
     magnitude of what was added up: differences that are rounding at that size count as ties.
     """
+    if np.isnan(observed):
+        raise ValueError("nothing is extreme where nothing was observed")
     if alternative == "two-sided":
         null, observed = np.abs(null), abs(observed)
     extreme = int((null >= observed - 1e-12 * size).sum())
