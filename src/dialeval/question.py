@@ -220,10 +220,34 @@ class Inference(Question):
 @dataclass(frozen=True, slots=True)
 class Judge(Question):
     """How good is `response` after `turns`, to a scorer that learned to tell? Answer: one number,
-    from 0 (somebody else's answer) to 1 (one that people would give)."""
+    from 0 (somebody else's answer) to 1 (one that people would give), and behind it another one
+    where the scorer did not read all of it: how many texts were cut. `Judgement` makes and reads
+    them."""
 
     turns: tuple[str, ...]
     response: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """An answer to `Judge`."""
+
+    value: float
+    cut: int = 0
+
+    @classmethod
+    def read(cls, answer: Answer) -> Judgement:
+        return cls(float(answer[0]), int(answer[1]) if len(answer) > 1 else 0)
+
+    def answer(self) -> Answer:
+        import numpy as np
+
+        return np.array([self.value, self.cut] if self.cut else [self.value])
+
+    @property
+    def note(self) -> str:
+        """For the score that is made of it."""
+        return "truncated" if self.cut else ""
 
 
 def cannot_answer(question: Question, kind: str) -> UsageError:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dialeval.metrics.bert_ruber import BertRuber
 from dialeval.metrics.judged_metric import judged_turns
 from dialeval.metrics.mme_engagement import MmeEngagement
 from dialeval.metrics.mme_fluency import MmeFluency
 from dialeval.metrics.mme_relevance import MmeRelevance
-from dialeval.question import Judge
+from dialeval.metrics.pone import Pone
+from dialeval.question import Judge, Judgement
 from dialeval.sample import Sample, Turn
+from dialeval.scores import Score
 
 DIALOGUE = Sample(
     "d",
@@ -49,6 +52,15 @@ def test_a_dialogue_is_the_mean_over_what_its_system_said():
     assert relevance.obstacle(DIALOGUE) == ""
     before = ("Hello!", "Hi, who is there?", "  ", "Well?")
     assert relevance.ask(DIALOGUE) == [Judge("m", before, "It is me.")]
+
+
+def test_a_score_says_that_its_judge_did_not_read_everything():
+    whole, cut = Judgement(0.25).answer(), Judgement(0.75, cut=1).answer()
+    assert [len(whole), len(cut)] == [1, 2]
+    assert MmeFluency().score(DIALOGUE, [whole, cut]) == Score(0.5, note="truncated")
+    assert MmeFluency().score(DIALOGUE, [whole, whole]) == Score(0.25)
+    assert Pone().score(TURN, [cut]).note == "truncated"
+    assert BertRuber().score(TURN, [cut]).note == "truncated"
 
 
 def test_where_nobody_is_named_every_turn_counts():

@@ -20,7 +20,7 @@ from dialeval.models.catalogue import CATALOGUE
 from dialeval.models.locate import entry_directory, locate
 from dialeval.models.scorer_directory import BASES, read_scorer
 from dialeval.models.source import Models
-from dialeval.question import Embed, Judge, Likelihood, WordVectors
+from dialeval.question import Embed, Judge, Judgement, Likelihood, WordVectors
 
 JUDGES = [entry for entry in CATALOGUE.values() if entry.role == "judge"]
 DIALOGUES = [
@@ -105,6 +105,10 @@ def test_only_the_last_words_of_a_text_are_read(tmp_path, encoder):
     ((turn, response),) = scorer.asks([Judge(name, (long,), " \n")])
     assert turn.text == " ".join(f"w{n}" for n in range(50, 150))
     assert response.text == "[UNK]"
+    questions = [Judge(name, (said,), "yes") for said in (long, "no")]
+    vectors = [[np.zeros(scorer._config.dimensions)] * 2] * 2
+    found = dict(scorer.answer(questions, vectors))
+    assert [Judgement.read(found[i]).cut for i in range(2)] == [1, 0]
 
 
 def test_ruber_reads_the_last_turn_word_by_word(tmp_path, vectors):

@@ -148,23 +148,22 @@ def test_turns_lose_their_beginning_and_responses_their_end(base):
     tokenizer = AutoTokenizer.from_pretrained(base)
     config = TextJudgeConfig("m", str(base), "pair", "max", context_tokens=2, response_tokens=3)
     reading = Reading(tokenizer, config, 24)
-    (ids, segments), *_ = reading([(("the cat", "sat on"), "a mat and dog")])
+    ((ids, segments),), cut = reading([(("the cat", "sat on"), "a mat and dog")])
     words = tokenizer.convert_ids_to_tokens(ids)
     assert words == ["[CLS]", "sat", "on", "[SEP]", "a", "mat", "and", "[SEP]"]
     assert segments == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert reading.truncated == 1
+    assert cut == [2]
     twins = TwinReading(
         tokenizer, TwinJudgeConfig("m", "b", context_tokens=2, response_tokens=3), 24
     )
-    assert tokenizer.convert_ids_to_tokens(twins.contexts([("the cat", "sat on")])[0])[1:-1] == [
-        "sat",
-        "on",
-    ]
-    assert tokenizer.convert_ids_to_tokens(twins.responses(["a mat and dog"])[0])[1:-1] == [
-        "a",
-        "mat",
-        "and",
-    ]
+    ((turns, turns_cut),) = twins.contexts([("the cat", "sat on")])
+    assert tokenizer.convert_ids_to_tokens(turns)[1:-1] == ["sat", "on"]
+    ((said, said_cut),) = twins.responses(["a mat and dog"])
+    assert tokenizer.convert_ids_to_tokens(said)[1:-1] == ["a", "mat", "and"]
+    assert turns_cut
+    assert said_cut
+    ((_, whole_cut),) = twins.responses(["a mat and"])
+    assert not whole_cut
 
 
 def test_twins_with_the_same_words_on_both_sides_agree_most(tmp_path, base):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from dialeval.metric import option
 from dialeval.metrics.blended_metric import BlendedMetric
-from dialeval.question import Answer, Embed, Judge, Question
+from dialeval.question import Answer, Embed, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score
 
@@ -53,7 +53,8 @@ class BertRuber(BlendedMetric):
         if not answers:
             return Score.missing("empty response")
         fit, *vectors = answers
-        return self.blended(float(fit[0]), self._referenced(sample, vectors) if vectors else None)
+        near = self._referenced(sample, vectors) if vectors else None
+        return self.blended(Judgement.read(fit), near)
 
     def _referenced(self, sample: Sample, vectors: Sequence[Answer]) -> Score:
         response, *references = vectors

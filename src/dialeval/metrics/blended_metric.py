@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
+from dialeval.question import Judgement
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, PartValue, Score
 
@@ -50,17 +51,17 @@ class BlendedMetric(Metric):
             return why
         return "no references" if self.blend != "unreferenced" and not sample.references else ""
 
-    def blended(self, unreferenced: float, referenced: Score | None) -> Score:
+    def blended(self, unreferenced: Judgement, referenced: Score | None) -> Score:
         """The score of a sample; `referenced` is None where it has no references."""
-        halves = {"unreferenced": unreferenced}
+        halves = {"unreferenced": unreferenced.value}
         if referenced is not None and referenced.value is not None:
             halves["referenced"] = referenced.value
         parts: dict[str, PartValue] = dict(halves)
         if self.blend == "unreferenced":
-            return Score(unreferenced, parts)
+            return Score(unreferenced.value, parts, unreferenced.note)
         if "referenced" not in halves:
             return Score.missing(referenced.note if referenced else "no references")
-        return Score(self.combine(halves), parts)
+        return Score(self.combine(halves), parts, unreferenced.note)
 
     def scales(self) -> Mapping[str, CalibrationKind]:
         if self.blend not in HALVES:

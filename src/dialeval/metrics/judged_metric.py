@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dialeval.metric import Metric
-from dialeval.question import Answer, Question
+from dialeval.question import Answer, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score
 
@@ -37,7 +37,9 @@ class JudgedMetric(Metric):
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return nothing_to_judge(sample)
-        return Score(math.fsum(float(answer[0]) for answer in answers) / len(answers))
+        found = [Judgement.read(answer) for answer in answers]
+        note = next((one.note for one in found if one.cut), "")
+        return Score(math.fsum(one.value for one in found) / len(found), note=note)
 
     @property
     def needs_context(self) -> bool:

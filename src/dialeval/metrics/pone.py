@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
-from dialeval.question import Answer, Judge, Question
+from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score
 
@@ -54,8 +54,8 @@ class Pone(Metric):
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return Score.missing("empty response")
-        fit = float(answers[0][0])
-        return Score(fit, {"unreferenced": fit})
+        fit = Judgement.read(answers[0])
+        return Score(fit.value, {"unreferenced": fit.value}, fit.note)
 
     def parts(self) -> tuple[Part, ...]:
         return (Part("unreferenced", "how well the response fits, before any scaling"),)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from dialeval.metric import option
 from dialeval.metrics.blended_metric import Blend, BlendedMetric
 from dialeval.metrics.referenced import Pooling, ReferencedHalf
-from dialeval.question import Answer, Judge, Question
+from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score
 
@@ -54,7 +54,7 @@ class Ruber(BlendedMetric):
             return Score.missing("empty response")
         fit, *vectors = answers
         near = self._referenced().score(sample, vectors) if vectors else None
-        return self.blended(float(fit[0]), near)
+        return self.blended(Judgement.read(fit), near)
 
     def _referenced(self) -> ReferencedHalf:
         return ReferencedHalf(self.model, self.mode, pooling=self.pooling)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import add
 
 from dialeval.scores import Score
 
@@ -16,10 +15,14 @@ class SummedCounts:
         self._sums = [0] * size
 
     def add(self, score: Score) -> None:
-        self._sums = list(map(add, self._sums, score.counts))
+        self._sums = _added(self._sums, score.counts)
 
     def merge(self, other: SummedCounts) -> None:
-        self._sums = list(map(add, self._sums, other._sums))
+        self._sums = _added(self._sums, other._sums)
 
     def result(self) -> Score:
         return self._to_score(self._sums)
+
+
+def _added(sums: Sequence[int], counts: Sequence[int]) -> list[int]:
+    return [total + count for total, count in zip(sums, counts, strict=True)]

@@ -23,9 +23,10 @@ from dialeval.models.pair_scorer_network import (
     PairScorerNetwork,
     context_vector,
     last_words,
+    too_long,
 )
 from dialeval.models.scorer_directory import choice, field, load_network, read_scorer
-from dialeval.question import Answer, Embed, Judge, Question, cannot_answer
+from dialeval.question import Answer, Embed, Judge, Judgement, Question, cannot_answer
 
 Pooling = Literal["mean", "cls", "max"]
 BATCH = 1024
@@ -90,6 +91,9 @@ class PairScorer:
                 return (question.text,)
         raise cannot_answer(question, "a scorer of pairs")
 
+    def _cut(self, question: Question) -> int:
+        return sum(too_long(text, self._config.truncate_words) for text in self._texts(question))
+
     def _embed(self, text: str) -> Embed:
         words = last_words(text, self._config.truncate_words)
         return Embed(self._config.encoder, words, self._config.pooling)
@@ -106,7 +110,7 @@ class PairScorer:
         for start in range(0, len(judged), BATCH):
             some = judged[start : start + BATCH]
             for position, score in zip(some, self._scores([answers[p] for p in some]), strict=True):
-                yield position, score[None]
+                yield position, Judgement(score, self._cut(questions[position])).answer()
 
     def _scores(self, answers: Sequence[Sequence[Answer]]) -> Any:
         vectors = [torch.from_numpy(np.array(own, dtype=np.float32)) for own in answers]

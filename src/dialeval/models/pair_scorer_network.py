@@ -83,6 +83,11 @@ def context_vector(vectors: torch.Tensor, rule: ContextRule) -> torch.Tensor:
     return (weights / weights.sum()) @ vectors
 
 
+def too_long(text: str, words: int) -> bool:
+    """Whether `last_words` leaves something out."""
+    return sum(1 for _ in _WORD.finditer(text)) > words
+
+
 def last_words(text: str, words: int) -> str:
     """The end of a text: its last so many words, in Chinese its last so many characters."""
     starts = [word.start() for word in _WORD.finditer(text)]

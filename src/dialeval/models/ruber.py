@@ -19,7 +19,7 @@ from dialeval.models.loading import batches_by_length, choose_device
 from dialeval.models.ruber_network import HIDDEN, UNITS, RuberNetwork
 from dialeval.models.scorer_directory import field, load_network, read_scorer
 from dialeval.models.treebank import treebank_words
-from dialeval.question import Answer, Judge, Question, WordVectors, cannot_answer
+from dialeval.question import Answer, Judge, Judgement, Question, WordVectors, cannot_answer
 
 WORDS_PER_BATCH = 8192
 """Pairs times words of the longest."""
@@ -91,6 +91,11 @@ class RuberScorer:
                 return [WordVectors(vectors, question.words)]
         raise cannot_answer(question, "a scorer on word vectors")
 
+    def _cut(self, question: Question) -> int:
+        assert isinstance(question, Judge)
+        texts = (*question.turns[-1:], question.response)
+        return sum(len(treebank_words(text.lower())) > self._config.words for text in texts)
+
     def answer(
         self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
     ) -> Iterator[tuple[int, Answer]]:
@@ -105,7 +110,8 @@ class RuberScorer:
         for batch in batches_by_length(lengths, WORDS_PER_BATCH):
             scores = self._scores([pairs[number] for number in batch])
             for number, score in zip(batch, scores, strict=True):
-                yield judged[number], score[None]
+                question = questions[judged[number]]
+                yield judged[number], Judgement(score, self._cut(question)).answer()
 
     def _scores(self, pairs: Sequence[Sequence[torch.Tensor]]) -> Any:
         device = self._network.bilinear.device

@@ -36,7 +36,7 @@ from dialeval.models.scorer_directory import (
     not_these,
     read_scorer,
 )
-from dialeval.question import Answer, Judge, Question, cannot_answer
+from dialeval.question import Answer, Judge, Judgement, Question, cannot_answer
 
 TOKENS_PER_BATCH = 4096
 
@@ -109,10 +109,9 @@ class TextJudgeNetwork(torch.nn.Module):
 
 
 class Reading:
-    """How a question becomes token ids. `truncated` counts the texts that were cut so far."""
+    """How questions become token ids."""
 
     def __init__(self, tokenizer: Any, config: TextJudgeConfig, positions: int) -> None:
-        self.truncated = 0
         self._tokenizer = tokenizer
         self._pair = config.reads == "pair"
         marks, context = (3, config.context_tokens) if self._pair else (2, 0)
@@ -122,15 +121,22 @@ class Reading:
         self._response = int(config.response_tokens * fits)
         self._context = int(context * fits)
 
-    def __call__(self, questions: Sequence[tuple[Sequence[str], str]]) -> list[Segmented]:
-        """(turns, response) of each."""
+    def __call__(
+        self, questions: Sequence[tuple[Sequence[str], str]]
+    ) -> tuple[list[Segmented], list[int]]:
+        """Of (turns, response) each: token ids, and how many texts were cut."""
         responses = self._ids([response for _, response in questions])
         contexts = (
             self._ids([" ".join(turn.strip() for turn in turns) for turns, _ in questions])
             if self._pair
             else [[] for _ in questions]
         )
-        return [self._join(*pair) for pair in zip(contexts, responses, strict=True)]
+        pairs = list(zip(contexts, responses, strict=True))
+        cut = [
+            (len(context) > self._context) + (len(response) > self._response)
+            for context, response in pairs
+        ]
+        return [self._join(*pair) for pair in pairs], cut
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:
@@ -142,7 +148,6 @@ class Reading:
 
     def _join(self, context: list[int], response: list[int]) -> Segmented:
         start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
-        self.truncated += len(context) > self._context or len(response) > self._response
         said = [*response[: self._response], end]
         if not self._pair:
             return [start, *said], [0] * (1 + len(said))
@@ -192,20 +197,17 @@ class TextJudge:
         self._pad = tokenizer
         self._read = Reading(tokenizer, config, positions_of(network.encoder))
 
-    @property
-    def truncated(self) -> int:
-        return self._read.truncated
-
     def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         texts = []
         for question in questions:
             if not isinstance(question, Judge):
                 raise cannot_answer(question, "a judge of text")
             texts.append((question.turns, question.response))
-        encoded = self._read(texts)
+        encoded, cut = self._read(texts)
         for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):
             scores = self._scores([encoded[number] for number in batch]).cpu().numpy()
-            yield from ((n, score[None]) for n, score in zip(batch, scores, strict=True))
+            for number, score in zip(batch, scores, strict=True):
+                yield number, Judgement(score, cut[number]).answer()
 
     def _scores(self, batch: Sequence[Segmented]) -> torch.Tensor:
         try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -21,7 +21,9 @@ from dialeval.models.loading import SURROGATE, batches_by_length, choose_device,
 from dialeval.models.low_rank import merge_low_rank
 from dialeval.models.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
-from dialeval.question import Answer, Judge, Question, cannot_answer
+from dialeval.question import Answer, Judge, Judgement, Question, cannot_answer
+
+Ids: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -75,20 +77,19 @@ class TwinJudgeNetwork(torch.nn.Module):
 
 
 class TwinReading:
-    """How turns and responses become token ids. `truncated` counts the texts that were cut."""
+    """How turns and responses become token ids; whether a text was cut stands beside them."""
 
     def __init__(self, tokenizer: Any, config: TwinJudgeConfig, positions: int) -> None:
-        self.truncated = 0
         self._tokenizer = tokenizer
         room = min(positions, tokenizer.model_max_length) - 2
         self._context = min(config.context_tokens, room)
         self._response = min(config.response_tokens, room)
 
-    def contexts(self, dialogues: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
+    def contexts(self, dialogues: Sequence[Sequence[str]]) -> list[tuple[Ids, bool]]:
         read = self._ids([" ".join(turn.strip() for turn in turns) for turns in dialogues])
         return [self._marked(ids[max(0, len(ids) - self._context) :], ids) for ids in read]
 
-    def responses(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    def responses(self, texts: Sequence[str]) -> list[tuple[Ids, bool]]:
         return [self._marked(ids[: self._response], ids) for ids in self._ids(texts)]
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -100,9 +101,9 @@ class TwinReading:
         ).input_ids
         return ids
 
-    def _marked(self, kept: list[int], whole: list[int]) -> tuple[int, ...]:
-        self.truncated += len(kept) < len(whole)
-        return (self._tokenizer.cls_token_id, *kept, self._tokenizer.sep_token_id)
+    def _marked(self, kept: list[int], whole: list[int]) -> tuple[Ids, bool]:
+        marked = (self._tokenizer.cls_token_id, *kept, self._tokenizer.sep_token_id)
+        return marked, len(kept) < len(whole)
 
 
 def load(directory: Path, *, device: str = "auto") -> TwinJudge:
@@ -133,10 +134,6 @@ class TwinJudge:
         self._tokenizer = tokenizer
         self._read = TwinReading(tokenizer, config, positions_of(network.encoder))
 
-    @property
-    def truncated(self) -> int:
-        return self._read.truncated
-
     def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         judged = []
         for question in questions:
@@ -147,16 +144,16 @@ class TwinJudge:
             return
         contexts = self._read.contexts([question.turns for question in judged])
         responses = self._read.responses([question.response for question in judged])
-        vectors = self._vectors(list(dict.fromkeys([*contexts, *responses])))
-        cosines = torch.stack(
-            [vectors[one] @ vectors[other] for one, other in zip(contexts, responses, strict=True)]
-        )
+        vectors = self._vectors(list(dict.fromkeys(ids for ids, _ in [*contexts, *responses])))
+        pairs = list(zip(contexts, responses, strict=True))
+        cosines = torch.stack([vectors[one] @ vectors[other] for (one, _), (other, _) in pairs])
         with torch.inference_mode():
             scores = self._network.logits(cosines).double().sigmoid().cpu().numpy()
-        yield from ((position, score[None]) for position, score in enumerate(scores))
+        for position, (score, pair) in enumerate(zip(scores, pairs, strict=True)):
+            yield position, Judgement(score, sum(cut for _, cut in pair)).answer()
 
-    def _vectors(self, texts: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], torch.Tensor]:
-        found: dict[tuple[int, ...], torch.Tensor] = {}
+    def _vectors(self, texts: Sequence[Ids]) -> dict[Ids, torch.Tensor]:
+        found: dict[Ids, torch.Tensor] = {}
         with torch.inference_mode():
             for batch in batches_by_length([len(ids) for ids in texts], TOKENS_PER_BATCH):
                 rows = self._network.vectors([texts[i] for i in batch], self._tokenizer)

@@ -37,7 +37,7 @@ class TextJudgeRecipe(JudgeRecipe[TextJudgeNetwork, Encoded]):
         self._read = Reading(tokenizer, config, positions_of(network.encoder))
 
     def encode(self, examples: Sequence[Example]) -> list[Encoded]:
-        read = self._read([(example.turns, example.response) for example in examples])
+        read, _ = self._read([(example.turns, example.response) for example in examples])
         return [(ids, example.target) for ids, example in zip(read, examples, strict=True)]
 
     def length(self, encoded: Encoded) -> int:

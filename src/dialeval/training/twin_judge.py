@@ -42,7 +42,7 @@ class TwinJudgeRecipe(JudgeRecipe[TwinJudgeNetwork, Encoded]):
     def encode(self, examples: Sequence[Example]) -> list[Encoded]:
         contexts = self._read.contexts([example.turns for example in examples])
         responses = self._read.responses([example.response for example in examples])
-        return list(zip(contexts, responses, strict=True))
+        return [(turns, said) for (turns, _), (said, _) in zip(contexts, responses, strict=True)]
 
     def length(self, encoded: Encoded) -> int:
         return len(encoded[0]) // 16
