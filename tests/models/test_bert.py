@@ -113,3 +113,60 @@ def test_a_configuration_that_contradicts_the_file_is_left_to_transformers(direc
     path = directory / "tokenizer_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"do_lower_case": False}))
     assert plain_tokenizer.load(directory) is None
+
+
+def configure(directory, **settings):
+    (directory / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "BertTokenizer", **settings})
+    )
+
+
+def test_special_tokens_are_those_of_the_class_where_nothing_is_said(directory):
+    configure(directory)
+    ours, theirs = plain_tokenizer.load(directory), AutoTokenizer.from_pretrained(directory)
+    assert ours is not None
+    assert ours(TEXTS).input_ids == theirs(TEXTS).input_ids
+    for name in plain_tokenizer.SPECIAL_AND_MASK:
+        assert getattr(ours, f"{name}_id") == getattr(theirs, f"{name}_id")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"truncation_side": "left"},
+        {"add_bos_token": True},
+        {"added_tokens_decoder": {"11": {"content": "<new>"}}},
+    ],
+    ids=str,
+)
+def test_options_that_are_not_heeded_are_left_to_transformers(directory, settings):
+    configure(directory, do_lower_case=True)
+    assert plain_tokenizer.load(directory) is not None
+    configure(directory, do_lower_case=True, **settings)
+    assert plain_tokenizer.load(directory) is None
+
+
+def test_a_file_that_contradicts_the_class_is_left_to_transformers(directory):
+    configure(directory)
+    backend = Tokenizer.from_file(str(directory / "tokenizer.json"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=False)
+    backend.save(str(directory / "tokenizer.json"))
+    assert plain_tokenizer.load(directory) is None
+
+
+@pytest.mark.parametrize("left_out", ["layer_norm_eps", "type_vocab_size", "hidden_act"])
+def test_a_silent_configuration_means_what_it_means_to_transformers(directory, left_out):
+    path = directory / "config.json"
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({n: v for n, v in settings.items() if n != left_out}))
+    ours, theirs = bert.load(directory), BertModel.from_pretrained(directory).eval()
+    assert ours is not None
+    ids = torch.arange(1, 8)[None]
+    with torch.inference_mode():
+        found = ours(ids, torch.ones_like(ids)).last_hidden_state
+        assert torch.allclose(found, theirs(ids).last_hidden_state, atol=1e-6)
+
+
+def test_defaults_are_those_of_transformers():
+    theirs = BertConfig().to_dict()
+    assert {name: theirs[name] for name in bert.DEFAULTS} == bert.DEFAULTS

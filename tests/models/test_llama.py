@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from dialeval.models import llama
@@ -48,3 +49,19 @@ def test_what_is_not_a_plain_llama_is_left_to_transformers(tmp_path):
     LlamaForCausalLM(biased).save_pretrained(tmp_path / "biased")
     assert llama.load(tmp_path / "gpt2") is None
     assert llama.load(tmp_path / "biased") is None
+
+
+def test_tied_weights_of_other_names_are_left_to_transformers(tmp_path):
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 20}
+    tied = LlamaConfig(**sizes, intermediate_size=8, tie_word_embeddings=True)
+    LlamaForCausalLM(tied).save_pretrained(tmp_path)
+    assert llama.load(tmp_path) is not None
+    file = tmp_path / "model.safetensors"
+    bare = {name.removeprefix("model."): tensor for name, tensor in load_file(file).items()}
+    save_file(bare, file, {"format": "pt"})
+    assert llama.load(tmp_path) is None
+
+
+def test_defaults_are_those_of_transformers():
+    theirs = LlamaConfig().to_dict()
+    assert {name: theirs[name] for name in llama.DEFAULTS} == llama.DEFAULTS

@@ -7,20 +7,13 @@ import sys
 
 import pytest
 
+from dialeval.models.presets import PRESETS
+
 SLOW = {"transformers", "peft", "accelerate", "spacy", "scipy"}
 
 
-NAMES = [
-    "smollm2-135m-dialogue",
-    "minilm-l6",
-    "minilm-l6-nli",
-    "mme-fluency-minilm-l6",
-    "mme-relevance-minilm-l6",
-    "mme-specificity-minilm-l6",
-    "mme-topic-glove",
-    "pone-minilm-l6",
-    "ruber-glove",
-]
+TAGGER = "spacy-en-sm"
+NAMES = sorted(set(PRESETS["default"].values()) - {TAGGER})
 
 
 def test_embedded_models_load_without_transformers(embedded_models):

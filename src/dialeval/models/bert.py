@@ -26,9 +26,24 @@ from torch import nn
 
 from dialeval.models.weights import ONE_FILE, filled, read_json, read_tensors
 
+DEFAULTS = {
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+    "layer_norm_eps": 1e-12,
+}
+"""BERT-base, as transformers has it where a configuration is silent."""
+
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Span:
     """Texts of equal length that lie behind each other, from token `start` on."""
 
     start: int
@@ -44,10 +59,10 @@ def load(directory: Path) -> Bert | None:
 
 def plain_config(directory: Path) -> dict[str, Any] | None:
     """The configuration of a network that `Bert` can be; None if only transformers knows it."""
-    config = read_json(directory / "config.json")
+    config = DEFAULTS | read_json(directory / "config.json")
     plain = (
         config.get("model_type") == "bert"
-        and config.get("hidden_act") == "gelu"
+        and config["hidden_act"] == "gelu"
         and config.get("position_embedding_type", "absolute") == "absolute"
         and not config.get("is_decoder", False)
     )
@@ -88,9 +103,9 @@ class Bert(nn.Module):
         kinds = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         positions = torch.arange(input_ids.shape[1], device=self.device).expand_as(input_ids)
         states = self.embeddings(input_ids[order][real], positions[real], kinds[order][real])
-        runs = list(_runs(lengths[order].tolist()))
+        spans = list(_spans(lengths[order].tolist()))
         for layer in self.encoder.layer:
-            states = layer(states, runs)
+            states = layer(states, spans)
         padded = states.new_zeros(*input_ids.shape, states.shape[-1])
         padded[order[:, None].expand_as(real)[real], positions[real]] = states
         return SimpleNamespace(last_hidden_state=padded)
@@ -144,8 +159,8 @@ class Layer(nn.Module):
         self.intermediate = nn.ModuleDict({"dense": dense})
         self.output = Added(config.intermediate_size, config)
 
-    def forward(self, states: torch.Tensor, runs: Sequence[Run]) -> torch.Tensor:
-        states = self.attention(states, runs)
+    def forward(self, states: torch.Tensor, spans: Sequence[Span]) -> torch.Tensor:
+        states = self.attention(states, spans)
         wide = nn.functional.gelu(self.intermediate["dense"](states))
         added: torch.Tensor = self.output(wide, states)
         return added
@@ -162,17 +177,17 @@ class Attention(nn.Module):
         self._heads = config.num_attention_heads
         self._dropout = config.attention_probs_dropout_prob
 
-    def forward(self, states: torch.Tensor, runs: Sequence[Run]) -> torch.Tensor:
+    def forward(self, states: torch.Tensor, spans: Sequence[Span]) -> torch.Tensor:
         sides = [getattr(self.self, name)(states) for name in ("query", "key", "value")]
-        mixed = [self._attend(sides, run) for run in runs]
+        mixed = [self._attend(sides, span) for span in spans]
         added: torch.Tensor = self.output(torch.cat(mixed), states)
         return added
 
-    def _attend(self, sides: Sequence[torch.Tensor], run: Run) -> torch.Tensor:
-        tokens = run.texts * run.length
-        shape = (run.texts, run.length, self._heads, -1)
+    def _attend(self, sides: Sequence[torch.Tensor], span: Span) -> torch.Tensor:
+        tokens = span.texts * span.length
+        shape = (span.texts, span.length, self._heads, -1)
         query, key, value = (
-            side[run.start : run.start + tokens].view(shape).transpose(1, 2) for side in sides
+            side[span.start : span.start + tokens].view(shape).transpose(1, 2) for side in sides
         )
         found = nn.functional.scaled_dot_product_attention(
             query, key, value, dropout_p=self._dropout if self.training else 0.0
@@ -199,12 +214,12 @@ def _table(rows: int, size: int) -> nn.Embedding:
     return nn.Embedding(rows, size, _weight=torch.empty(rows, size))
 
 
-def _runs(lengths: Sequence[int]) -> Iterator[Run]:
+def _spans(lengths: Sequence[int]) -> Iterator[Span]:
     """Of lengths in descending order."""
     start = first = 0
     for number in range(1, len(lengths) + 1):
         if number == len(lengths) or lengths[number] != lengths[first]:
             if lengths[first]:
-                yield Run(start, number - first, lengths[first])
+                yield Span(start, number - first, lengths[first])
             start += (number - first) * lengths[first]
             first = number

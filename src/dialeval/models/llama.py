@@ -21,15 +21,27 @@ from dialeval.models import peft_files
 from dialeval.models.tree import View, attend
 from dialeval.models.weights import ONE_FILE, filled, read_json, read_tensors
 
+DEFAULTS = {
+    "vocab_size": 32000,
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "hidden_act": "silu",
+    "max_position_embeddings": 2048,
+    "rms_norm_eps": 1e-6,
+}
+"""Llama 7B, as transformers has it where a configuration is silent."""
+
 
 def load(directory: Path, adapter: Path | None = None) -> Llama | None:
     """The Llama of a directory in the Hugging Face layout, with an adapter (LoRA) merged into it;
     None if one of them is of another kind."""
-    config = read_json(directory / "config.json")
+    config: dict[str, Any] = DEFAULTS | read_json(directory / "config.json")
     rope = config.get("rope_parameters") or {}
     plain = (
         config.get("model_type") == "llama"
-        and config.get("hidden_act") == "silu"
+        and config["hidden_act"] == "silu"
         and not (config.get("attention_bias") or config.get("mlp_bias"))
         and not config.get("rope_scaling")
         and rope.get("rope_type", "default") == "default"
@@ -41,8 +53,9 @@ def load(directory: Path, adapter: Path | None = None) -> Llama | None:
     if adapter and (learned is None or learned.whole or "lm_head" in learned.targets):
         return None
     tensors = read_tensors(directory / ONE_FILE)
-    if config.get("tie_word_embeddings"):
-        tensors.setdefault("lm_head.weight", tensors["model.embed_tokens.weight"])
+    table = tensors.get("model.embed_tokens.weight")
+    if config.get("tie_word_embeddings") and table is not None:
+        tensors.setdefault("lm_head.weight", table)
     theta = float(rope.get("rope_theta", config.get("rope_theta", 10_000.0)))
     model = filled(lambda: Llama(config, theta), tensors)
     if model is None or model.state_dict().keys() != tensors.keys():

@@ -1,4 +1,4 @@
-"""Low-rank adapters (LoRA; Hu et al., ICLR 2022) of an encoder: W x + (alpha / rank) U D x.
+"""Low-rank adapters (LoRA; Hu et al., ICLR 2022) of linear layers: W x + (alpha / rank) U D x.
 
 D and U are what is trained and kept, a few hundred kB, and W stays what it was. Loading adds U D to
 W once: a model with an adapter costs what it cost without. (peft does the same and more; it takes

@@ -92,7 +92,7 @@ def load(directory: Path, *, device: str = "auto") -> MaskedLanguageModel:
         with torch.no_grad():
             for name, parameter in own.items():
                 parameter.copy_(parts["head."][name])
-    except RuntimeError as error:
+    except (RuntimeError, UsageError) as error:
         raise not_these(directory, error) from error
     network.to(choose_device(device)).eval()
     return MaskedLanguageModel(Encoder(tokenizer, network.encoder), network.head)

@@ -18,18 +18,56 @@ from dialeval.models.weights import read_json
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-AS_THEIR_FILE_SAYS = {"BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast"}
+BERT = {"BertTokenizer", "BertTokenizerFast"}
+AS_THEIR_FILE_SAYS = BERT | {"PreTrainedTokenizerFast"}
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token")
 SPECIAL_AND_MASK = (*SPECIAL, "mask_token")
 UNKNOWN_LENGTH = int(1e30)
 """What transformers says where the file does not know how much its model can read."""
+
+BERT_DEFAULTS = {
+    "do_lower_case": True,
+    "strip_accents": None,
+    "tokenize_chinese_chars": True,
+    "unk_token": "[UNK]",
+    "sep_token": "[SEP]",
+    "pad_token": "[PAD]",
+    "cls_token": "[CLS]",
+    "mask_token": "[MASK]",
+}
+READ_HERE = {
+    "tokenizer_class",
+    "model_max_length",
+    "model_input_names",
+    "chat_template",
+    "added_tokens_decoder",
+    *SPECIAL_AND_MASK,
+}
+WITHOUT_EFFECT = {
+    "backend",
+    "clean_up_tokenization_spaces",
+    "do_basic_tokenize",
+    "is_local",
+    "local_files_only",
+    "max_length",
+    "name_or_path",
+    "pad_to_multiple_of",
+    "pad_token_type_id",
+    "padding_side",
+    "stride",
+    "truncation_strategy",
+}
+"""On ids, as long as nobody asks for padding. With any other option transformers is asked."""
 
 
 def load(directory: Path) -> PlainTokenizer | None:
     """The tokenizer of a directory; None if transformers has to read it."""
     config = read_json(directory / "tokenizer_config.json")
     file = directory / "tokenizer.json"
-    if config.get("tokenizer_class") not in AS_THEIR_FILE_SAYS or not file.is_file():
+    is_bert = config.get("tokenizer_class") in BERT
+    if is_bert:
+        config = BERT_DEFAULTS | config
+    if not _is_plain(directory, config) or not file.is_file():
         return None
     from tokenizers import Tokenizer
 
@@ -37,24 +75,53 @@ def load(directory: Path) -> PlainTokenizer | None:
         backend = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers has no narrower one
         raise UsageError(f"{file}: not a tokenizer ({error}).") from error
-    if _differs(config, backend.normalizer):
+    if _adds_tokens(config, backend) or (is_bert and not _follows(config, backend)):
         return None
     backend.no_truncation()
     backend.no_padding()
-    kinds = "token_type_ids" if "Bert" in config["tokenizer_class"] else ""
-    return PlainTokenizer(backend, config, kinds)
+    return PlainTokenizer(backend, config, "token_type_ids" if is_bert else "")
 
 
-def _differs(config: dict[str, Any], normalizer: Any) -> bool:
+def _is_plain(directory: Path, config: dict[str, Any]) -> bool:
+    """Whether all that matters of the configuration is heeded here."""
+    of_class = set(BERT_DEFAULTS) if config.get("tokenizer_class") in BERT else set()
+    heeded = READ_HERE | WITHOUT_EFFECT | of_class
+    legacy = read_json(directory / "special_tokens_map.json")
+    return (
+        config.get("tokenizer_class") in AS_THEIR_FILE_SAYS
+        and config.get("truncation_side", "right") == "right"
+        and all(
+            value is None or name in heeded
+            for name, value in config.items()
+            if name != "truncation_side"
+        )
+        and all(_text(config.get(name)) == _text(token) for name, token in legacy.items())
+        and not (directory / "chat_template.jinja").exists()
+    )
+
+
+def _adds_tokens(config: dict[str, Any], backend: Tokenizer) -> bool:
+    added = config.get("added_tokens_decoder") or {}
+    return any(
+        backend.token_to_id(_text(token) or "") != int(number) for number, token in added.items()
+    )
+
+
+def _follows(config: dict[str, Any], backend: Tokenizer) -> bool:
     """BERT's rules stand in both files, and the configuration would win."""
-    pairs = (
-        ("do_lower_case", "lowercase"),
-        ("strip_accents", "strip_accents"),
-        ("tokenize_chinese_chars", "handle_chinese_chars"),
+    rules = backend.normalizer
+    return (
+        type(rules).__name__ == "BertNormalizer"
+        and type(backend.pre_tokenizer).__name__ == "BertPreTokenizer"
+        and rules.clean_text
+        and rules.lowercase == config["do_lower_case"]
+        and rules.strip_accents == config["strip_accents"]
+        and rules.handle_chinese_chars == config["tokenize_chinese_chars"]
     )
-    return type(normalizer).__name__ == "BertNormalizer" and any(
-        name in config and config[name] != getattr(normalizer, other) for name, other in pairs
-    )
+
+
+def _text(token: Any) -> str | None:
+    return token.get("content") if isinstance(token, dict) else token
 
 
 class PlainTokenizer:
@@ -69,8 +136,7 @@ class PlainTokenizer:
         names = ["input_ids", *([kinds] if kinds else []), "attention_mask"]
         self.model_input_names = list(config.get("model_input_names") or names)
         for name in SPECIAL_AND_MASK:
-            token = config.get(name)
-            text = token.get("content") if isinstance(token, dict) else token
+            text = _text(config.get(name))
             setattr(self, name, text)
             setattr(self, f"{name}_id", backend.token_to_id(text) if text else None)
 
