@@ -24,9 +24,23 @@ if TYPE_CHECKING:
 
 @contextmanager
 def atomic_path(destination: Path) -> Iterator[Path]:
-    """A temporary path to write to; it becomes `destination` if the block ends well."""
+    """A temporary path to write to; it becomes `destination` if the block ends well.
+
+    A link stays a link, and what it points to is replaced. What is no file (a pipe, a terminal,
+    /dev/null) is not replaced but written to.
+    """
+    if destination.exists() and not (destination.is_file() or destination.is_dir()):
+        with tempfile.TemporaryDirectory() as elsewhere:
+            yield Path(elsewhere) / destination.name
+            whole = (Path(elsewhere) / destination.name).read_bytes()
+        destination.write_bytes(whole)
+        return
+    destination = Path(os.path.realpath(destination))
     destination.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{destination.name}.", dir=destination.parent)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{destination.name}.", dir=destination.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(destination)) from error
     os.close(handle)
     temporary = Path(name)
     try:
