@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 pytest.importorskip("peft", reason="needs the extra 'train'")
 
@@ -25,10 +27,13 @@ HINTS = dict(zip(NLI_LABELS, ("very", "mat", "dog"), strict=True))
 
 @pytest.fixture
 def table(tmp_path):
+    return write_table(tmp_path / "pairs.tsv", "do you like it ")
+
+
+def write_table(path, words):
     """Whoever says `very` contradicts, whoever says `dog` agrees."""
-    path = tmp_path / "pairs.tsv"
     rows = [
-        f"do you like it {'so ' * (i % 5)}{chr(97 + i % 26)}{chr(97 + i // 26)}\t{hint}\t{label}"
+        f"{words}{'so ' * (i % 5)}{chr(97 + i % 26)}{chr(97 + i // 26)}\t{hint}\t{label}"
         for i in range(60)
         for label, hint in HINTS.items()
     ]
@@ -64,6 +69,43 @@ def test_what_was_learned_is_what_the_metric_sees(tmp_path, table, base, rank):
     answers = dict(Models(device="cpu").load(str(out)).answer(questions))
     assert [int(answers[i].argmax()) for i in range(3)] == [0, 1, 2]
     assert json.loads((out / "card.json").read_text())["data"]["pairs of pairs"] > 100
+
+
+def without_pooler(directory):
+    """As the files of masked language models are."""
+    tiny_encoders.save_bert(directory)
+    file = directory / "model.safetensors"
+    tensors = {n: t for n, t in load_file(file).items() if not n.startswith("pooler.")}
+    save_file(tensors, file, {"format": "pt"})
+    return directory
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        without_pooler,
+        lambda directory: tiny_encoders.save_bert(directory, kind="distilbert"),
+        tiny_encoders.save_roberta,
+    ],
+    ids=["bert without pooler", "distilbert", "roberta"],
+)
+@pytest.mark.parametrize("kept", [{}, {"keep_rank": 8}], ids=["lora", "full"])
+def test_layers_that_began_at_random_are_kept(tmp_path, save, kept):
+    table = write_table(tmp_path / "short.tsv", "")
+    base, out = str(save(tmp_path / "base")), tmp_path / "mine"
+    options = InferenceModelOptions(rank=0 if kept else 4, alpha=8, batch=8, length=20)
+    card = learn(table, out, base, options, **kept)
+    pairs = load_inference_pairs(table).validation
+    questions = [Inference(str(out), pair.premise, pair.hypothesis) for pair in pairs]
+
+    def answers():
+        found = dict(Models(device="cpu").load(str(out)).answer(questions))
+        return np.stack([found[i] for i in range(len(questions))])
+
+    once, again = answers(), answers()
+    assert (once == again).all()
+    right = once.argmax(axis=1) == [pair.label for pair in pairs]
+    assert list(card.scores.values()) == [pytest.approx(right.mean())]
 
 
 def test_all_weights_can_be_kept_as_an_adapter(tmp_path, table, base):
@@ -164,6 +206,10 @@ def test_an_unknown_label_is_named_with_its_line(tmp_path):
     [
         ("premise\tlabel\na\tneutral\n", "cannot be read as inference pairs"),
         ("premise\thypothesis\tlabel\na\tb\tneutral\n", "too few"),
+        (
+            "premise\thypothesis\tlabel\n" + "".join(f"a\tb{i}\tneutral\n" for i in range(40)),
+            "40 pairs with 1 different premises are too few",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_learned_from_is_refused(tmp_path, text, match):
@@ -171,6 +217,24 @@ def test_a_table_that_cannot_be_learned_from_is_refused(tmp_path, text, match):
     path.write_text(text)
     with pytest.raises(UsageError, match=match):
         load_inference_pairs(path)
+
+
+def test_only_line_ends_end_lines(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    rows = [
+        {"premise": f"so\u2028it {i}", "hypothesis": "b", "label": "neutral"} for i in range(100)
+    ]
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    pairs = load_inference_pairs(path)
+    assert len(pairs.train) + len(pairs.validation) == 100
+
+
+def test_files_that_do_not_fit_each_other_are_refused(tmp_path):
+    (tmp_path / "snli").mkdir()
+    for name, text in {"s1": "a\nb\n", "s2": "a\n", "labels": "neutral\nneutral\n"}.items():
+        (tmp_path / "snli" / f"{name}.dev").write_text(text)
+    with pytest.raises(UsageError, match="cannot be read as inference pairs"):
+        load_inference_pairs(tmp_path)
 
 
 def test_the_public_sets_keep_their_test_pairs_out(datasets):

@@ -170,6 +170,15 @@ def test_a_finished_directory_and_a_directory_without_scorer_are_refused(chats, 
         train(chats, tmp_path / "new", beside=tmp_path)
 
 
+def test_a_scorer_of_other_vectors_is_not_drawn_beside(chats, tmp_path):
+    train(chats, tmp_path / "out", OPTIONS.as_bert_ruber())
+    described = tmp_path / "out" / "scorer.json"
+    record = json.loads(described.read_text())
+    described.write_text(json.dumps(record | {"encoder": "bert-base-uncased"}))
+    with pytest.raises(UsageError, match="vectors of 'bert-base-uncased', not"):
+        train(chats, tmp_path / "new", beside=tmp_path / "out")
+
+
 def test_the_loss_is_binary_cross_entropy(golden):
     class Fixed(torch.nn.Module):
         def forward(self, query, response):

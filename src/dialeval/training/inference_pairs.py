@@ -88,15 +88,16 @@ def load_inference_pairs(path: Path, sources: Sequence[str] = ()) -> InferencePa
     held_out = {name: tuple(_read(name, p)) for name, p in _known(path, _HELD_OUT).items()}
     seen = {(p.premise, p.hypothesis) for held in held_out.values() for p in held}
     pairs = [pair for pair in pairs if (pair.premise, pair.hypothesis) not in seen]
-    if len(pairs) < FEWEST:
-        raise UsageError(f"{path}: {len(pairs)} pairs are too few to learn from")
     chosen = [_is_for_validation(pair.premise) for pair in pairs]
-    return InferencePairs(
-        "+".join(wanted),
-        train=tuple(p for p, validation in zip(pairs, chosen, strict=True) if not validation),
-        validation=tuple(p for p, validation in zip(pairs, chosen, strict=True) if validation),
-        held_out=held_out,
-    )
+    train = tuple(p for p, validation in zip(pairs, chosen, strict=True) if not validation)
+    validation = tuple(p for p, validation in zip(pairs, chosen, strict=True) if validation)
+    if len(pairs) < FEWEST or not train or not validation:
+        premises = len({pair.premise for pair in pairs})
+        raise UsageError(
+            f"{path}: {len(pairs)} pairs with {premises} different premises are too few to learn"
+            f" from and to validate on (one premise in {VALIDATION_SHARE}, drawn by lot)"
+        )
+    return InferencePairs("+".join(wanted), train, validation, held_out)
 
 
 def _is_for_validation(premise: str) -> bool:
@@ -127,7 +128,7 @@ def _read(source: str, path: Path) -> Iterator[Pair]:
                 expected = ", ".join(NLI_LABELS)
                 what = f"{label!r} is none of {expected}"
                 problems.append(Problem(str(path), line, "label", what))
-    except (OSError, UnicodeDecodeError, csv.Error, json.JSONDecodeError, KeyError) as error:
+    except (OSError, ValueError, csv.Error, KeyError) as error:
         raise UsageError(f"{path}: cannot be read as inference pairs: {error}") from error
     if problems:
         raise InputError(problems)
@@ -153,26 +154,29 @@ def _columns(premise: str, hypothesis: str, label: str) -> Callable[[Path], Rows
     return read
 
 
+def _lines(path: Path) -> list[str]:
+    """Cut at line ends only: a text may hold U+2028 and the like."""
+    with path.open(encoding="utf-8") as file:
+        return [line.rstrip("\n") for line in file]
+
+
 def _parallel(path: Path) -> Rows:
     """SNLI as three files of lines."""
-    columns = [
-        path.with_name(name + path.suffix).read_text(encoding="utf-8").splitlines()
-        for name in ("s1", "s2", "labels")
-    ]
+    columns = [_lines(path.with_name(name + path.suffix)) for name in ("s1", "s2", "labels")]
     for number, (premise, hypothesis, label) in enumerate(zip(*columns, strict=True), 1):
         yield number, premise, hypothesis, label
 
 
 def _clasp(path: Path) -> Rows:
     """Turns marked `<A>`, without their marks."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(_lines(path), 1):
         turns, about, label = line.rsplit("\t", 2)
         yield number, _SPEAKER.sub("", turns), about, label
 
 
 def _json_lines(premise: str, hypothesis: str, label: str) -> Callable[[Path], Rows]:
     def read(path: Path) -> Rows:
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(_lines(path), 1):
             row = json.loads(line)
             yield number, str(row[premise]), str(row[hypothesis]), str(row[label])
 

@@ -9,7 +9,8 @@ fewer than the k = 5 variants of the paper; what is the response itself is no va
     CACHE/positives/DIGEST/    the beams of so many queries each
 
 Beams take minutes to hours, so they are kept: DIGEST is that of the generator's weights, its
-options and the queries. What was killed goes on after the last finished file.
+options, the queries and how many there are in a file. What was killed goes on after the last
+finished file.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _augmented(queries: Sequence[Query], augmenter: Augmenter) -> Iterator[list[
 def _folder(queries: Sequence[Query], augmenter: ConditionalTextGenerator) -> Path:
     """The name of a model may come to stand for other weights; its fingerprint cannot."""
     by_weights = replace(augmenter, model=Models().fingerprint(augmenter.model))
-    sha = hashlib.sha256(repr(by_weights).encode())
+    sha = hashlib.sha256(repr((by_weights, KEPT_AT_ONCE)).encode())
     for query in queries:
         texts = (*(turn.text for turn in query.context), query.query)
         sha.update("\x1f".join(texts).encode("utf-8", "surrogatepass") + b"\x1e")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -115,11 +115,12 @@ def load_with_head(base: str, options: InferenceModelOptions, seed: int) -> tupl
     check_directory(found.directory)
     with silence(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = AutoModelForSequenceClassification.from_pretrained(
+        model, loaded = AutoModelForSequenceClassification.from_pretrained(
             found.directory,
             dtype="float32",
             local_files_only=True,
             num_labels=len(NLI_LABELS),
+            output_loading_info=True,
             **label_names(),
         )
         tokenizer = load_tokenizer(found.directory)
@@ -127,10 +128,18 @@ def load_with_head(base: str, options: InferenceModelOptions, seed: int) -> tupl
         raise UsageError(
             f"--length {options.length} is more than the {window} tokens that {base!r} can read"
         )
-    model = add_adapters(
-        model, "SEQ_CLS", options.rank, options.alpha, seed, trained=["classifier"]
-    )
+    trained = _new_layers(model, loaded["missing_keys"])
+    model = add_adapters(model, "SEQ_CLS", options.rank, options.alpha, seed, trained=trained)
     return model, tokenizer
+
+
+def _new_layers(model: Any, missing: Collection[str]) -> list[str]:
+    """The head, and layers of the encoder that its file lacks, as some lack the pooler. They begin
+    at random, so that nobody could load them again if they were not saved whole."""
+    encoder = model.base_model_prefix
+    parts = {name.partition(".")[0] for name, _ in model.named_parameters()}
+    inside = {name.rpartition(".")[0] for name in missing if name.startswith(f"{encoder}.")}
+    return sorted(parts - {encoder}) + sorted(inside)
 
 
 def _as_adapters(

@@ -125,6 +125,11 @@ def train_pair_scorer(
             " See: dialeval models"
         )
     other = None if beside is None else load_scorer(beside)
+    if other and (other[0].encoder, other[0].pooling) != (options.encoder, options.pooling):
+        raise UsageError(
+            f"{beside} cannot be drawn beside: it reads {other[0].pooling} vectors of"
+            f" {other[0].encoder!r}, not {options.pooling} vectors of {options.encoder!r}"
+        )
     with exclusive(out):
         rated_names = rated_sets_here()
         with vectors_bar() as progress:
