@@ -84,7 +84,8 @@ def together(samples: Sequence[Sample], model: str, source: LoadedOnce, folder: 
     def work() -> list[float]:
         metric = f"pone:model={model}"
         run = dialeval.score(samples, [metric], models=source, cache=folder / "answers.sqlite")
-        return [score for score in run.scores(run.metrics[0]) if score is not None]
+        scores = run.scores(run.metrics[0])
+        return [float("nan") if score is None else score for score in scores]
 
     return timed(len(samples), work)
 

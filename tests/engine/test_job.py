@@ -104,6 +104,11 @@ def test_a_calibration_for_no_metric_of_the_run_is_refused(tmp_path):
         Job(tmp_path / "2", [Asking()], models=LengthModels(), calibrations=first.calibrations)
 
 
+def test_a_run_without_scales_does_not_give_one(tmp_path):
+    with pytest.raises(UsageError, match="has scales of: none of its metrics"):
+        Job(tmp_path / "run", [RawValues()], calibrations={})
+
+
 def test_a_scale_of_another_metric_does_not_stand_in(tmp_path):
     _, first = run(tmp_path / "1", [Floored()], samples(5))
     with pytest.raises(

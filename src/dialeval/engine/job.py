@@ -83,7 +83,7 @@ class Job:
         self._progress = progress
         self._about_data = about_data
         self._workers = workers or ThisProcess(self.metrics, Answerer(source, cache))
-        self._given = _check_calibrations(self.metrics, calibrations or {})
+        self._given = _check_calibrations(self.metrics, calibrations)
         self._schema = run_schema(self.metrics)
         weights = fingerprints(self.metrics, source)
         self._signatures = {m.label: str(m.signature(weights)) for m in self.metrics}
@@ -239,20 +239,20 @@ class Job:
 
 
 def _check_calibrations(
-    metrics: Sequence[Metric], given: Mapping[str, Calibration]
+    metrics: Sequence[Metric], given: Mapping[str, Calibration] | None
 ) -> dict[str, Calibration]:
     """The given scales of these metrics. Scales of other metrics are not needed, but none of a
     metric that has one may be missing: a mixture of old and new scales could not be compared."""
-    if not given:
+    if given is None:
         return {}
     scaled = {column: kind for metric in metrics for column, kind in scaled_columns(metric).items()}
     for label, kind in scaled.items():
         if label not in given or given[label].kind != kind:
             raise UsageError(
                 f"no calibration of kind {kind!r} was given for {label!r}. The earlier run has"
-                f" scales of: {', '.join(given)}"
+                f" scales of: {', '.join(given) or 'none of its metrics'}"
             )
-    if not scaled:
+    if given and not scaled:
         raise UsageError("a calibration was given, but no metric of this run has a scale")
     return {label: given[label] for label in scaled}
 

@@ -187,7 +187,9 @@ def _verdict(found: Mapping[str, Sequence[Record]], model: str, name: str) -> st
     differences = _differences(found, BASELINE, name)
     gain, spread = fmean(differences), stdev(differences)
     better = sum(difference > 0 for difference in differences)
-    says = "beats" if gain > 0 else "does not beat"
+    says = "is worse than" if gain < -spread else "is about as good as"
+    if gain > spread:
+        says = "beats"
     return (
         f"{model}: {name} {says} BERT-RUBER on average over the rated sets: {gain:+.3f} Spearman,"
         f" standard deviation {spread:.3f}, higher with {better} of {len(differences)} seeds."
