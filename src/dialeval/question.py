@@ -26,6 +26,11 @@ Answer: TypeAlias = "npt.NDArray[np.float64] | npt.NDArray[np.float32] | str"
 """Raw numbers of any shape, or a text: all that a cache needs to store, and no pickle."""
 
 
+FORM = 2
+"""Goes up when the same weights come to answer the same question otherwise: what was cached before
+is then asked again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """Base of all questions. `model` is a name that `dialeval models` knows, or a path."""
@@ -33,13 +38,14 @@ class Question:
     model: str
 
     def key(self, fingerprint: str) -> bytes:
-        """The cache key: sha256 of the model's fingerprint, the kind of question and its fields.
+        """The cache key: sha256 of `FORM`, the model's fingerprint, the kind of question and its
+        fields.
 
         The model's *name* is left out: the fingerprint says which weights answered.
         """
         fields = dataclasses.asdict(self)
         del fields["model"]
-        text = json.dumps([fingerprint, type(self).__name__, fields], ensure_ascii=False)
+        text = json.dumps([FORM, fingerprint, type(self).__name__, fields], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -211,7 +217,8 @@ NLI_LABELS = ("contradiction", "neutral", "entailment")
 @dataclass(frozen=True, slots=True)
 class Inference(Question):
     """Does `hypothesis` follow from `premise`, or contradict it? Answer: the probabilities of
-    `NLI_LABELS`, in that order. What does not fit the model is cut from the longer text."""
+    `NLI_LABELS`, in that order, and behind them a 1 where a text was cut: what does not fit the
+    model goes, from the longer text."""
 
     premise: str
     hypothesis: str

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def read_lines(path: Path) -> list[str]:
+    """Cut at line ends only: a text may hold U+2028 and the like, at which `splitlines` cuts."""
+    with path.open(encoding="utf-8") as file:
+        return [line.rstrip("\n") for line in file]
+
+
 @contextmanager
 def atomic_path(destination: Path) -> Iterator[Path]:
     """A temporary path to write to; it becomes `destination` if the block ends well.

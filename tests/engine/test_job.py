@@ -98,6 +98,20 @@ def test_a_calibration_can_be_carried_over_to_the_next_run(tmp_path, golden):
     assert second.scores("raw-values") == [first.scores("raw-values")[2]]
 
 
+def test_a_finished_run_on_a_given_scale_is_not_one_on_its_own(tmp_path):
+    _, first = run(tmp_path / "1", [RawValues()], [numbered(i) for i in range(6)])
+    run(tmp_path / "2", [RawValues()], [numbered(2)], calibrations=first.calibrations)
+    with pytest.raises(UsageError, match="other calibration"):
+        run(tmp_path / "2", [RawValues()], [numbered(2)])
+    with pytest.raises(UsageError, match="other calibration"):
+        run(
+            tmp_path / "1",
+            [RawValues()],
+            [numbered(i) for i in range(6)],
+            calibrations=first.calibrations,
+        )
+
+
 def test_a_calibration_for_no_metric_of_the_run_is_refused(tmp_path):
     _, first = run(tmp_path / "1", [Floored()], samples(5))
     with pytest.raises(UsageError, match="no metric of this run"):

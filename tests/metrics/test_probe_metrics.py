@@ -123,6 +123,19 @@ def test_the_earlier_turns_of_the_speaker_are_the_premises(golden):
     assert metric.ask(named) == [Inference("minilm-l6-nli", "I am ten", "I am nine")]
 
 
+def test_speakers_by_any_name_are_told_apart_by_who_spoke_last():
+    turns = (Turn("I am ten", "Bob"), Turn("ok", "Ann"), Turn("go on", "Ann"))
+    asked = make_metric("consistency").ask(Sample("d", turns, "I am nine"))
+    assert [(q.premise, q.hypothesis) for q in asked] == [("I am ten", "I am nine")]
+
+
+def test_consistency_says_that_a_text_was_cut():
+    sample = dialogue("q1", "a1", "q2", "a2")
+    (whole,) = verdicts(0.1)
+    assert make_metric("consistency").score(sample, [whole]).note == ""
+    assert make_metric("consistency").score(sample, [np.append(whole, 1.0)]).note == "truncated"
+
+
 def test_consistency_of_a_group_compares_each_answer_with_the_first():
     sample = group("I have a dog", "I have no dog", "", "Yes")
     metric = make_metric("consistency:lowercase=true,groups=true")

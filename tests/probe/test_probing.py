@@ -296,6 +296,13 @@ def test_a_recording_can_be_replayed(tmp_path):
     ).read_bytes()
 
 
+def test_a_reply_may_hold_any_kind_of_line_end(tmp_path):
+    odd = "one\u2028two\x85three"
+    probe(Bot(lambda said: odd), queries(1), tmp_path / "p", protocol="diversity")
+    (sample,) = open_probe(tmp_path / "p").samples
+    assert {variant.response for variant in sample.variants} == {odd}
+
+
 def test_a_batch_that_fails_costs_one_question(tmp_path):
     sizes = []
 

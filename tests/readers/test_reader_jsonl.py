@@ -24,6 +24,10 @@ def line(**fields: Any) -> str:
         ("User: Hi!\nWho?", (Turn("User: Hi!"), Turn("Who?"))),
         (["Hi!", "Who?"], (Turn("Hi!"), Turn("Who?"))),
         ([{"speaker": "Ann", "text": "Hi!"}, {"text": "Who?"}], (Turn("Hi!", "Ann"), Turn("Who?"))),
+        (
+            [{"speaker": "Human", "text": "Hi!"}, {"speaker": "assistant", "text": "Who?"}],
+            (Turn("Hi!", "user"), Turn("Who?", "system")),
+        ),
         (None, ()),
         ([], ()),
     ],

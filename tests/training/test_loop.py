@@ -4,7 +4,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra 'train'")
 
-from dialeval.errors import UsageError  # noqa: E402
+from dataclasses import replace  # noqa: E402
+
+from dialeval.errors import JobError, UsageError  # noqa: E402
 from dialeval.training.loop import Settings, Validation, forget_checkpoint, train  # noqa: E402
 
 
@@ -57,6 +59,32 @@ def test_training_learns_and_keeps_the_best_epoch(tmp_path):
     assert recipe.validate().loss == pytest.approx(state.best_loss)
     forget_checkpoint(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+class Unlearning(Line):
+    """Gets worse with every epoch, by its own account."""
+
+    validations = 0
+
+    def validate(self):
+        self.validations += 1
+        return Validation(float(self.validations), {})
+
+
+def test_the_last_epoch_is_kept_where_that_is_asked_for(tmp_path):
+    first, last = Unlearning(), Unlearning()
+    start = weights(first)
+    train(first, SETTINGS, tmp_path / "best", {})
+    train(last, replace(SETTINGS, keep="last"), tmp_path / "last", {})
+    assert all(torch.equal(start[name], own) for name, own in weights(first).items())
+    assert not any(torch.equal(start[name], own) for name, own in weights(last).items())
+
+
+def test_a_validation_that_is_no_number_ends_the_training_with_a_reason(tmp_path):
+    recipe = Line()
+    recipe.validate = lambda: Validation(float("nan"), {})
+    with pytest.raises(JobError, match="validation gives nan after step 0"):
+        train(recipe, SETTINGS, tmp_path, {})
 
 
 @pytest.mark.parametrize("step", [1, 2, 10, 11, 33, 50])

@@ -204,7 +204,7 @@ def test_an_unknown_label_is_named_with_its_line(tmp_path):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("premise\tlabel\na\tneutral\n", "cannot be read as inference pairs"),
+        ("premise\tlabel\na\tneutral\n", "inference pairs: it has no column 'hypothesis'"),
         ("premise\thypothesis\tlabel\na\tb\tneutral\n", "too few"),
         (
             "premise\thypothesis\tlabel\n" + "".join(f"a\tb{i}\tneutral\n" for i in range(40)),
@@ -217,6 +217,23 @@ def test_a_table_that_cannot_be_learned_from_is_refused(tmp_path, text, match):
     path.write_text(text)
     with pytest.raises(UsageError, match=match):
         load_inference_pairs(path)
+
+
+def test_every_faulty_line_of_a_table_is_told_with_its_field(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    rows = ['{"premise": "a", "label": "neutral"}', "[1, 2]", '{"premise": "a", "hypothesis": 3,']
+    rows[2] += ' "label": "neutral"}'
+    path.write_text("\n".join([*rows, '{"premise": "a", "hypothesis": "b", "label": ""}']) + "\n")
+    with pytest.raises(InputError) as found:
+        load_inference_pairs(path)
+    assert [(one.line, one.field) for one in found.value.problems] == [
+        (1, "hypothesis"),
+        (2, "premise"),
+        (2, "hypothesis"),
+        (2, "label"),
+        (3, "hypothesis"),
+        (4, "label"),
+    ]
 
 
 def test_only_line_ends_end_lines(tmp_path):

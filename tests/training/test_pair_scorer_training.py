@@ -26,7 +26,7 @@ from dialeval.training.decision_boundary import (
     products,
 )
 from dialeval.training.fit_pair_scorer import PairScorerOptions
-from dialeval.training.label_filter import FilterOptions
+from dialeval.training.label_filter import FilterOptions, released_filter
 from dialeval.training.negative_sampling import SamplerOptions
 from dialeval.training.pair_scorer import Batch, PairScorerRecipe, PairVectors
 from dialeval.training.train_pair_scorer import (
@@ -160,6 +160,46 @@ def test_the_paper_s_filter_stops_when_no_label_changes(chats, tmp_path):
     train(chats, tmp_path / "out", options)
     (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
     assert [one["changed"] for one in seed["rounds"]][1:] == [0]
+
+
+def test_a_round_of_the_filter_is_not_undone_where_validation_gains_nothing(chats, tmp_path):
+    """Labels that stay the same would otherwise look as if they had converged."""
+    options = replace(OPTIONS, filter=replace(OPTIONS.filter, learning_rate=0.05, rounds=4))
+    card = train(chats, tmp_path / "out", options)
+    (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
+    accuracies = [entry["validation_accuracy"] for entry in card.curve]
+    assert any(later <= max(accuracies[:-3]) for later in accuracies[-3:])
+    assert all(one["changed"] for one in seed["rounds"])
+    assert len(seed["rounds"]) == 4
+
+
+def test_random_epochs_are_counted_through_all_stages():
+    def negatives(before, epoch):
+        drawn = []
+        recipe = PairScorerRecipe.__new__(PairScorerRecipe)
+        recipe._seed, recipe._batch, recipe._labels = 0, 4, None
+        recipe._random_every, recipe._epochs_before, recipe._sampler_name = 5, before, None
+        recipe._pairs = PairVectors(torch.zeros(4, 1), torch.zeros(4, 1))
+
+        class Sampler:
+            def sample(self, generator, name):
+                drawn.append(name)
+                return np.zeros(4, dtype=np.int64)
+
+        recipe._sampler = Sampler()
+        recipe.batches(epoch)
+        return drawn[0]
+
+    assert [negatives(0, epoch) for epoch in (0, 1, 5)] == ["random", None, "random"]
+    assert [negatives(7, epoch) for epoch in (0, 1, 3)] == [None, None, "random"]
+
+
+def test_the_released_filter_has_the_numbers_of_the_released_recipes():
+    assert released_filter("eda", 0.05, None) == FilterOptions(
+        "released", 0.05, rounds=37, epochs=2, learning_rate=1e-7
+    )
+    beams = released_filter("ctg:model=s2s", 0.05, 3)
+    assert (beams.rounds, beams.epochs, beams.learning_rate) == (3, 5, 1e-6)
 
 
 def test_a_finished_directory_and_a_directory_without_scorer_are_refused(chats, tmp_path):

@@ -118,6 +118,34 @@ def test_a_killed_training_ends_with_the_same_judge(tmp_path, corpus, vectors, b
         learn(tmp_path / "whole")
 
 
+def test_a_training_on_other_examples_is_not_continued(tmp_path, corpus, vectors, base):
+    _, config = lesson_and_config("pair", corpus, vectors, base)
+    settings = Settings(epochs=3, learning_rate=0.01, seed=0, checkpoint_seconds=0.0)
+
+    def learn(negatives, report=lambda state, steps: None):
+        lesson = relevance_lesson(
+            [corpus],
+            examples=30,
+            held_out=10,
+            seed=0,
+            licence="",
+            vectors=vectors,
+            negatives=negatives,
+        )
+        train_text_judge(
+            lesson, tmp_path / "out", config=config, settings=settings, batch=6, report=report
+        )
+
+    def die(state, steps):
+        if state.step == 3:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        learn("middle", die)
+    with pytest.raises(UsageError, match="another training"):
+        learn("random")
+
+
 def test_examples_differ_by_epoch_and_not_by_chance(corpus, vectors):
     for lesson in (
         fluency_lesson([corpus], examples=30, held_out=10, seed=0, licence=""),

@@ -223,7 +223,11 @@ class Job:
         run = open_run(self.directory.path)
         there = [_without_calibration(signature) for signature in run.signatures.values()]
         different = "metrics" if list(self._signatures.values()) != there else ""
-        if self._given and self._given != run.calibrations:
+        given_there = {m["label"] for m in run.manifest["metrics"] if m["calibration_given"]}
+        given_here = {
+            m.label for m in self.metrics if not self._given.keys().isdisjoint(scaled_columns(m))
+        }
+        if given_here != given_there or (self._given and self._given != run.calibrations):
             different = "calibration"
         if not different:
             digest = hashlib.sha256()

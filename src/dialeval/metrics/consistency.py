@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
-from dialeval.question import Answer, Inference, Question
+from dialeval.question import NLI_LABELS, Answer, Inference, Question
 from dialeval.sample import Sample
 from dialeval.scores import PartValue, Score
 
@@ -80,7 +80,8 @@ class Consistency(Metric):
                 found = contradictions[-1]
             case "max":
                 found = contradictions[worst]
-        return Score(min(1.0, max(0.0, 1.0 - found)), parts)
+        cut = any(len(answer) > len(NLI_LABELS) for answer in answers)
+        return Score(min(1.0, max(0.0, 1.0 - found)), parts, "truncated" if cut else "")
 
     def parts(self) -> tuple[Part, ...]:
         return (
@@ -112,10 +113,13 @@ def compared(sample: Sample) -> list[tuple[int, str, str]]:
 def own_turns(sample: Sample) -> list[int]:
     """Places, from 1, of the earlier turns of the speaker of the response.
 
-    By name where every turn has one, else by parity: every second turn, backwards from the
-    response.
+    By name where every turn has one: those of the system or, where the speakers are called
+    otherwise, of everybody but the one who spoke last. Else by parity: every second turn, backwards
+    from the response.
     """
     turns = sample.context
     if turns and all(turn.speaker for turn in turns):
-        return [place for place, turn in enumerate(turns, 1) if turn.speaker == "system"]
+        names = {turn.speaker for turn in turns}
+        others = {"system"} if names & {"user", "system"} else names - {turns[-1].speaker}
+        return [place for place, turn in enumerate(turns, 1) if turn.speaker in others]
     return [place for place in range(1, len(turns) + 1) if (len(turns) + 1 - place) % 2 == 0]

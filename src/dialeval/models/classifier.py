@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from dialeval.errors import JobError, UsageError
@@ -65,10 +66,9 @@ def label_names() -> dict[str, Any]:
 
 
 class Classifier:
-    """A tokenizer and a model. `truncated` counts the pairs that were cut so far."""
+    """A tokenizer and a model."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
-        self.truncated = 0
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._columns = label_columns(model.config)
@@ -83,27 +83,28 @@ class Classifier:
             pairs.append((question.premise, question.hypothesis))
         if not pairs:
             return
-        encoded = self._encode(pairs)
+        encoded, cut = self._encode(pairs)
         for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):
-            probabilities = self._probabilities([encoded[i] for i in batch])
-            yield from zip(batch, probabilities.cpu().double().numpy(), strict=True)
+            probabilities = self._probabilities([encoded[i] for i in batch]).cpu().double().numpy()
+            for number, found in zip(batch, probabilities, strict=True):
+                yield number, np.append(found, 1.0) if number in cut else found
 
-    def _encode(self, pairs: Sequence[tuple[str, str]]) -> list[Segmented]:
+    def _encode(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[Segmented], set[int]]:
+        """Token ids of each pair, and the numbers of those that were cut."""
         clean = [[SURROGATE.sub("\ufffd", text.strip()) for text in pair] for pair in pairs]
         columns = [list(column) for column in zip(*clean, strict=True)]
         read = self._tokenizer(*columns, return_token_type_ids=True, verbose=False)
         encoded: list[Segmented] = list(zip(read.input_ids, read.token_type_ids, strict=True))
-        for number, (ids, _) in enumerate(encoded):
-            if len(ids) > self._limit:
-                self.truncated += 1
-                cut = self._tokenizer(
-                    *clean[number],
-                    truncation=True,
-                    max_length=self._limit,
-                    return_token_type_ids=True,
-                )
-                encoded[number] = (cut.input_ids, cut.token_type_ids)
-        return encoded
+        too_long = {number for number, (ids, _) in enumerate(encoded) if len(ids) > self._limit}
+        for number in too_long:
+            cut = self._tokenizer(
+                *clean[number],
+                truncation=True,
+                max_length=self._limit,
+                return_token_type_ids=True,
+            )
+            encoded[number] = (cut.input_ids, cut.token_type_ids)
+        return encoded, too_long
 
     def _probabilities(self, batch: Sequence[Segmented]) -> torch.Tensor:
         inputs = pad(batch, self._tokenizer)

@@ -21,7 +21,7 @@ from dialeval.augment.query import Query
 from dialeval.errors import UsageError
 from dialeval.probe.exchange import Exchange, Key, read_exchanges
 from dialeval.sample import Sample
-from dialeval.storage import atomic_path, held, write_json
+from dialeval.storage import atomic_path, held, read_lines, write_json
 from dialeval.version import __version__
 
 SETTINGS, QUERIES, EXCHANGES, SAMPLES = (
@@ -54,7 +54,7 @@ def open_probe(directory: str | Path) -> Probe:
     if settings is None:
         raise UsageError(f"{path} is not a probe: it has no {SETTINGS}")
     samples = path / SAMPLES
-    lines = samples.read_text(encoding="utf-8").splitlines() if samples.exists() else []
+    lines = read_lines(samples) if samples.exists() else []
     return Probe(
         path,
         settings,

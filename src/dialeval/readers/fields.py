@@ -144,12 +144,10 @@ def _turn(item: object, index: int, field: str, place: Place) -> Turn:
         place.error(f"{field}[{index}]", expected("an object with speaker and text", item))
         return Turn("")
     spoken, speaker = item.get("text"), item.get("speaker")
-    if type(spoken) is str and type(speaker) is str:
-        return Turn(spoken, speaker)
-    return Turn(
-        text(spoken, f"{field}[{index}].text", place),
-        name(speaker, f"{field}[{index}].speaker", place),
-    )
+    if type(spoken) is not str or type(speaker) is not str:
+        spoken = text(spoken, f"{field}[{index}].text", place)
+        speaker = name(speaker, f"{field}[{index}].speaker", place)
+    return Turn(spoken, SPEAKERS.get(speaker.lower(), speaker))
 
 
 def alternating(context: Sequence[Turn]) -> tuple[Turn, ...]:

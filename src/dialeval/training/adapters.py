@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from dialeval.errors import UsageError
+from dialeval.models.loading import silence
 from dialeval.storage import atomic_path
 
 ADAPTERS = "adapter_model.safetensors"
@@ -120,5 +121,6 @@ def save_adapters(model: Any, base: str, out: Path) -> None:
 
 def save_model(model: Any, tokenizer: Any, out: Path) -> None:
     """All weights, with their tokenizer."""
-    model.save_pretrained(out, safe_serialization=True)
-    tokenizer.save_pretrained(out)
+    with silence():
+        model.save_pretrained(out, safe_serialization=True)
+        tokenizer.save_pretrained(out)

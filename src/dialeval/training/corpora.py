@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import UsageError
+from dialeval.storage import read_lines
 
 Dialogue = tuple[str, ...]
 
@@ -59,9 +60,9 @@ def load_corpus(path: Path, format: str | None = None) -> Corpus:
 def _daily_dialog(path: Path) -> tuple[Dialogue, ...]:
     if not path.is_file():
         raise UsageError(f"{path} is missing: a DailyDialog folder has train, validation and test")
-    lines = path.read_text(encoding="utf-8").splitlines()
     dialogues = (
-        tuple(turn.strip() for turn in line.split("__eou__") if turn.strip()) for line in lines
+        tuple(turn.strip() for turn in line.split("__eou__") if turn.strip())
+        for line in read_lines(path)
     )
     # The released corpus repeats dialogues: each counts once.
     return tuple(dict.fromkeys(dialogue for dialogue in dialogues if len(dialogue) > 1))

@@ -3,6 +3,10 @@
     stage 0      pairs, variants as if all were right, negatives by the sampler
     stage 1 ...  rounds of the label filter: label the variants, train on, label again
 
+The first stage ends with the weights of its best epoch. A round of the filter ends with those of
+its last one, whatever validation says: labels that stay the same because the training was undone
+would not have converged.
+
 A stage is one training of the shared loop with a checkpoint of its own, which stays until all are
 done. A training that was killed runs through its finished stages again, each of which ends at once
 with the weights that it had, and goes on inside the unfinished one.
@@ -177,7 +181,9 @@ def fit(
     wrong = random_negatives(data.corpus, "validation")
     released = options.filter.mode == "released"
 
-    def stage(number: int, settings: Settings, labels: Labels | None) -> list[dict[str, float]]:
+    def stage(
+        number: int, settings: Settings, labels: Labels | None, epochs_before: int = 0
+    ) -> list[dict[str, float]]:
         recipe = PairScorerRecipe(
             network,
             data.train,
@@ -189,6 +195,7 @@ def fit(
             # The released code learns its first labels from random negatives.
             sampler_name="random" if released and labels is None else None,
             random_every=options.random_every,
+            epochs_before=epochs_before,
             labels=labels,
         )
         facts = {**identity, "options": asdict(options), "stage": number}
@@ -217,8 +224,10 @@ def fit(
             learning_rate=options.filter.learning_rate,
             weight_decay=0.0,
             patience=0,
+            keep="last",
         )
-        curve = _append(curve, stage(number, later, labels))
+        done = int(curve[-1]["epoch"]) + 1
+        curve = _append(curve, stage(number, later, labels, done))
     return Fitted(network, curve, tuple(rounds))
 
 

@@ -28,10 +28,14 @@ from pathlib import Path
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.question import NLI_LABELS
+from dialeval.storage import read_lines
 
 FEWEST = 30
 VALIDATION_SHARE = 20
 """One premise in twenty is kept for validation."""
+
+UNDECIDED = "-"
+"""What SNLI writes where its annotators did not agree."""
 
 _SPEAKER = re.compile(r"<[A-Z]>\s*")
 
@@ -65,8 +69,10 @@ class InferencePairs:
         return sha.hexdigest()
 
 
-Rows = Iterator[tuple[int, str, str, str]]
-"""Line, premise, hypothesis, label as they stand in a file."""
+Rows = Iterator[tuple[int, Sequence[object]]]
+"""Line, and premise, hypothesis and label as they stand in a file; None where one is missing."""
+
+FIELDS = ("premise", "hypothesis", "label")
 
 
 def load_inference_pairs(path: Path, sources: Sequence[str] = ()) -> InferencePairs:
@@ -120,15 +126,22 @@ def _read(source: str, path: Path) -> Iterator[Pair]:
     problems: list[Problem] = []
     reader = _READERS.get(source, _own_table)
     try:
-        for line, premise, hypothesis, label in reader(path):
+        for line, row in reader(path):
+            wrong = [
+                Problem(str(path), line, field, "is missing" if value is None else "is no text")
+                for field, value in zip(FIELDS, row, strict=True)
+                if not isinstance(value, str)
+            ]
+            premise, hypothesis, label = map(str, row)
             name = label.strip().lower()
-            if name in NLI_LABELS:
+            if wrong:
+                problems += wrong
+            elif name in NLI_LABELS:
                 yield Pair(_plain(premise), _plain(hypothesis), NLI_LABELS.index(name), source)
-            elif name not in ("-", ""):  # SNLI writes `-` where its annotators did not agree
-                expected = ", ".join(NLI_LABELS)
-                what = f"{label!r} is none of {expected}"
+            elif name != UNDECIDED:
+                what = f"{label!r} is none of {', '.join(NLI_LABELS)}"
                 problems.append(Problem(str(path), line, "label", what))
-    except (OSError, ValueError, csv.Error, KeyError) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise UsageError(f"{path}: cannot be read as inference pairs: {error}") from error
     if problems:
         raise InputError(problems)
@@ -148,44 +161,42 @@ def _columns(premise: str, hypothesis: str, label: str) -> Callable[[Path], Rows
                 if path.suffix == ".csv"
                 else csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
             )
+            for name in (premise, hypothesis, label):
+                if name not in (rows.fieldnames or ()):
+                    raise ValueError(f"it has no column {name!r}")
             for row in rows:
-                yield rows.line_num, row[premise] or "", row[hypothesis] or "", row[label] or ""
+                yield rows.line_num, [row.get(name) for name in (premise, hypothesis, label)]
 
     return read
 
 
-def _lines(path: Path) -> list[str]:
-    """Cut at line ends only: a text may hold U+2028 and the like."""
-    with path.open(encoding="utf-8") as file:
-        return [line.rstrip("\n") for line in file]
-
-
 def _parallel(path: Path) -> Rows:
     """SNLI as three files of lines."""
-    columns = [_lines(path.with_name(name + path.suffix)) for name in ("s1", "s2", "labels")]
-    for number, (premise, hypothesis, label) in enumerate(zip(*columns, strict=True), 1):
-        yield number, premise, hypothesis, label
+    columns = [read_lines(path.with_name(name + path.suffix)) for name in ("s1", "s2", "labels")]
+    yield from enumerate(zip(*columns, strict=True), 1)
 
 
 def _clasp(path: Path) -> Rows:
     """Turns marked `<A>`, without their marks."""
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         turns, about, label = line.rsplit("\t", 2)
-        yield number, _SPEAKER.sub("", turns), about, label
+        yield number, (_SPEAKER.sub("", turns), about, label)
 
 
 def _json_lines(premise: str, hypothesis: str, label: str) -> Callable[[Path], Rows]:
     def read(path: Path) -> Rows:
-        for number, line in enumerate(_lines(path), 1):
+        for number, line in enumerate(read_lines(path), 1):
+            if not line.strip():
+                continue
             row = json.loads(line)
-            yield number, str(row[premise]), str(row[hypothesis]), str(row[label])
+            found = row if isinstance(row, dict) else {}
+            yield number, [found.get(name) for name in (premise, hypothesis, label)]
 
     return read
 
 
 def _own_table(path: Path) -> Rows:
-    names = ("premise", "hypothesis", "label")
-    return (_json_lines if path.suffix == ".jsonl" else _columns)(*names)(path)
+    return (_json_lines if path.suffix == ".jsonl" else _columns)(*FIELDS)(path)
 
 
 _LEARNED = {

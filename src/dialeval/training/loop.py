@@ -39,6 +39,8 @@ class Settings:
     clip          the longest that a gradient may be; 0: any
     steps         ends the training after so many steps, whatever `epochs` says; 0: `epochs` decides
     patience      epochs without a better validation loss after which training stops; 0: never
+    keep          the parameters in the end: those of the best epoch (which may be the start) or of
+                  the last one
     """
 
     epochs: int
@@ -55,6 +57,7 @@ class Settings:
     warmup_steps: int = 0
     halve_after: int = 0
     steps: int = 0
+    keep: Literal["best", "last"] = "best"
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def train(
     identity: Mapping[str, Any],
     report: Report = lambda state, steps: None,
 ) -> State:
-    """Trains to the end and leaves the parameters of the best epoch in the recipe.
+    """Trains to the end and leaves the parameters of the best epoch (see `keep`) in the recipe.
 
     `identity` is what must be equal for a checkpoint in `directory` to be continued. The checkpoint
     stays until `forget_checkpoint`, which is due when the result is saved.
@@ -169,7 +172,8 @@ class _Training:
                     self._save()
             self._validate(epoch)
             self._save()
-        self._restore_best()
+        if self.settings.keep == "best":
+            self._restore_best()
         return self.state
 
     def _step(self, batch: Any, steps: int, per_epoch: int) -> None:
@@ -195,6 +199,11 @@ class _Training:
     def _validate(self, epoch: int) -> None:
         """Epoch -1 is the model before any training: what the gain is measured against."""
         found = self.recipe.validate()
+        if not math.isfinite(found.criterion):
+            raise JobError(
+                f"validation gives {found.criterion} after step {self.state.step}: the data to"
+                " validate on are too few or all alike, or the learning rate is too high"
+            )
         entry = {"epoch": epoch, "step": self.state.step, "validation_loss": found.loss}
         if self.state.losses:
             entry["train_loss"] = math.fsum(self.state.losses) / len(self.state.losses)

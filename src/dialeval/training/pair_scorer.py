@@ -106,9 +106,10 @@ def score_pairs(
 class PairScorerRecipe:
     """What the shared loop trains.
 
-    held_out      pairs to validate on, `wrong` the rows whose responses are wrong for them
-    labels        None: all variants are right, and one of them may stand for the response
-    random_every  every so many epochs negatives are random; 0: never (an option of the release)
+    held_out       pairs to validate on, `wrong` the rows whose responses are wrong for them
+    labels         None: all variants are right, and one of them may stand for the response
+    random_every   every so many epochs negatives are random; 0: never (an option of the release)
+    epochs_before  those of earlier stages, which count for `random_every`
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class PairScorerRecipe:
         batch: int = 256,
         sampler_name: SamplerName | None = None,
         random_every: int = 0,
+        epochs_before: int = 0,
         labels: Labels | None = None,
     ) -> None:
         self.network = network
@@ -134,6 +136,7 @@ class PairScorerRecipe:
         self._batch = batch
         self._sampler_name = sampler_name
         self._random_every = random_every
+        self._epochs_before = epochs_before
         self._labels = None if labels is None else _by_row(labels, variants_of(pairs), len(pairs))
 
     def parameters(self) -> Mapping[str, torch.nn.Parameter]:
@@ -142,7 +145,8 @@ class PairScorerRecipe:
     def batches(self, epoch: int) -> list[Batch]:
         generator = np.random.default_rng([self._seed, epoch])
         often = self._random_every
-        name: SamplerName | None = "random" if often and epoch % often == 0 else self._sampler_name
+        by_lot = often and (epoch + self._epochs_before) % often == 0
+        name: SamplerName | None = "random" if by_lot else self._sampler_name
         negatives = self._sampler.sample(generator, name)
         if self._labels is None:
             chosen = _choose(self._pairs.of_pair, len(self._pairs), generator)

@@ -174,9 +174,9 @@ def _about(pairs: InferencePairs, seen: int) -> dict[str, Any]:
 def _accuracies(
     recipe: InferenceModelRecipe, pairs: InferencePairs, say: Callable[[str], None]
 ) -> dict[str, float]:
-    if pairs.held_out:
-        say("measuring the accuracy on what was held out")
-    sets = {"validation": pairs.validation, **pairs.held_out}
-    return {
-        f"accuracy on {name} ({len(s):,} pairs)": recipe.accuracy(s) for name, s in sets.items()
-    }
+    found = {}
+    for name, own in {"validation": pairs.validation, **pairs.held_out}.items():
+        on = f"accuracy on {name} ({len(own):,} pairs)"
+        say(f"measuring the {on}")
+        found[on] = recipe.accuracy(own)
+    return found

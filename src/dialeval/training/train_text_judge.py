@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,7 +56,12 @@ def train_text_judge(
     refuse_finished(out)
     with exclusive(out), offline():
         recipe = make_recipe(lesson, config, batch=batch, seed=settings.seed)
-        identity = {"data": lesson.digest, "config": config.to_record(), "batch": batch}
+        identity = {
+            "data": lesson.digest,
+            "examples": _digest([*lesson.examples(0), *lesson.validation]),
+            "config": config.to_record(),
+            "batch": batch,
+        }
         state = train(recipe, settings, out, identity, report)
         _round(recipe.network)
         save_tensors(out, config.to_record(), trained_tensors(recipe.network))
@@ -80,6 +86,15 @@ def train_text_judge(
         card.write(out)
         forget_checkpoint(out)
     return card
+
+
+def _digest(examples: Sequence[Example]) -> str:
+    """Whatever decides what is learned shows in the examples of the first epoch."""
+    sha = hashlib.sha256()
+    for example in examples:
+        row = "\x1f".join((*example.turns, example.response, repr(example.target)))
+        sha.update(row.encode("utf-8", "surrogatepass") + b"\x1e")
+    return sha.hexdigest()
 
 
 def corpus_facts(corpus: PairCorpus, rated: Sequence[str]) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def pone(
         Literal["paper", "released", "none"],
         typer.Option(
             help="Labels of these. paper: the scorer labels them until no label changes. released:"
-            " a fixed number of rounds, with dropout active. none: all are right."
+            " on a schedule, with dropout active and tiny steps. none: all are right."
         ),
     ] = "paper",
     threshold: Annotated[
@@ -107,7 +107,15 @@ def pone(
             min=0.0, max=0.5, help="Labels nearer to 0 or 1 than this are kept; 0.5: all."
         ),
     ] = 0.05,
-    rounds: Annotated[int, typer.Option(min=1, help="Most rounds of the label filter.")] = 5,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Most rounds of the label filter; 5 if left out, 75 epochs of them with --filter"
+            " released.",
+            show_default=False,
+        ),
+    ] = None,
     matrix: MatrixStart = "identity",
     epochs: Epochs = 100,
     patience: Patience = 10,
@@ -126,9 +134,14 @@ def pone(
     command is given again.
     """
     from dialeval.training.fit_pair_scorer import PairScorerOptions
-    from dialeval.training.label_filter import FilterOptions
+    from dialeval.training.label_filter import FilterOptions, released_filter
     from dialeval.training.negative_sampling import SamplerOptions
 
+    filtering = (
+        released_filter(positives, threshold, rounds)
+        if filter == "released"
+        else FilterOptions(filter, threshold, rounds=rounds or 5)
+    )
     options = PairScorerOptions(
         metric="pone",
         encoder=model,
@@ -138,7 +151,7 @@ def pone(
         random_every=random_every,
         positives=positives,
         variants=variants,
-        filter=FilterOptions(filter, threshold, rounds=rounds),
+        filter=filtering,
         matrix=matrix,
     )
     card = run_training(
