@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval import terminal
 from dialeval.terminal import clean, print_table, say
 
 ATTACKS = [
@@ -52,3 +53,14 @@ def test_ordinary_writing_is_left_alone():
 def test_the_words_of_people_are_not_turned_into_pictures(capsys):
     say("r/:boom: is not a run")
     assert capsys.readouterr().out == "r/:boom: is not a run\n"
+
+
+def test_a_share_that_was_too_high_is_put_right(capsys, monkeypatch):
+    monkeypatch.setattr(terminal, "PLAIN_PROGRESS_SECONDS", 0.0)
+    with terminal.progress_bar("scoring") as update:
+        update(10, 0.62)
+        update(20, 0.22)
+    assert [line.split("(")[1][:3] for line in capsys.readouterr().err.splitlines()] == [
+        "62%",
+        "22%",
+    ]

@@ -104,25 +104,20 @@ Update = Callable[[int, "float | None"], None]
 
 def share_done(read_share: float | None, done: int, read: int) -> float | None:
     """The share of the input that is done, where a part was read and a part of that is done."""
-    return None if read_share is None else read_share * done / read
+    return None if read_share is None else min(1.0, read_share * done / read)
 
 
 @contextmanager
 def progress_bar(what: str, *, quiet: bool = False, noun: str = "samples") -> Iterator[Update]:
-    """Shows how far a job is: a moving bar on a terminal, a line now and then elsewhere."""
+    """Shows how far a job is: a moving bar on a terminal, a line now and then elsewhere.
+
+    A share is an estimate. One that was too high is put right by the next: the bar may go back.
+    """
     if quiet:
         yield lambda done, share: None
         return
     shown = _moving_bar(what, noun) if sys.stderr.isatty() else _plain_lines(what, noun)
-    furthest = 0.0
-
-    def update(done: int, share: float | None) -> None:
-        """Files are read ahead, so a share is an estimate; it never goes back."""
-        nonlocal furthest
-        furthest = max(furthest, share or 0.0)
-        move(done, None if share is None else furthest)
-
-    with shown as move:
+    with shown as update:
         yield update
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import tracemalloc
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -233,3 +234,33 @@ def test_fields_that_nobody_reads_are_named_once(tmp_path):
     samples = load(path)
     assert len(list(samples)) == 3
     assert [str(problem) for problem in samples.problems] == [f"{path}: not used: refrences"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "jsonl.gz", "jsonl.zst", "json", "csv", "parquet"])
+def test_the_fraction_is_that_of_the_samples_not_of_the_blocks_read_ahead(
+    tmp_path: Path, form: str
+) -> None:
+    """4,000 samples of one length: after 1,000 of them a quarter is read, though a block holds
+    more than that."""
+    random = Random(1)
+    responses = [random.randbytes(40).hex() for _ in range(4000)]
+    plain = write(tmp_path / "a.jsonl", *[{"response": text} for text in responses])
+    path = tmp_path / f"b.{form}"
+    if form == "json":
+        path.write_text(json.dumps([{"response": text} for text in responses]))
+    elif form == "csv":
+        path.write_text("\n".join(["response", *responses]))
+    else:
+        convert(load(plain), path)
+    samples = load(path)
+    seen = [samples.fraction() or 0.0 for _ in samples]
+    assert seen[999::1000] == pytest.approx([0.25, 0.5, 0.75, 1.0], abs=0.05)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_the_fraction_of_a_limited_pass_is_that_of_the_limit(
+    tmp_path: Path, seed: int | None
+) -> None:
+    path = write(tmp_path / "a.jsonl", *[{"response": f"{n:050}"} for n in range(1000)])
+    samples = load(path, limit=10, seed=seed)
+    assert [samples.fraction() for _ in samples] == [n / 10 for n in range(1, 11)]

@@ -34,16 +34,15 @@ def is_compressed(start: bytes) -> bool:
     return start.startswith((GZIP, ZSTD, *ZSTD_SKIPPABLE))
 
 
-def decompressed(stream: ByteStream, start: bytes) -> Iterator[bytes]:
-    """The blocks of `stream`, whose first bytes `start` were read from it already."""
-    joined = _Rejoined(start, stream)
+def decompressed(stream: Rejoined) -> Iterator[bytes]:
+    """The blocks of the stream."""
     try:
-        if start.startswith(GZIP):
-            yield from _gzip(joined)
-        elif is_compressed(start):
-            yield from _zstd(joined)
+        if stream.start.startswith(GZIP):
+            yield from _gzip(stream)
+        elif is_compressed(stream.start):
+            yield from _zstd(stream)
         else:
-            while block := joined.read(BLOCK):
+            while block := stream.read(BLOCK):
                 yield block
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from error
@@ -85,17 +84,20 @@ def _zstd(stream: ByteStream) -> Iterator[bytes]:
         raise UnreadableError("the zstd archive is cut off")
 
 
-class _Rejoined:
+class Rejoined:
     """A stream whose start was read and is put back: standard input cannot seek."""
 
     def __init__(self, start: bytes, rest: ByteStream) -> None:
-        self._start = start
+        self.start = start
+        self.taken = 0
+        """Bytes that were read of the whole."""
         self._rest = rest
 
     def read(self, size: int = -1, /) -> bytes:
-        if not self._start:
-            return self._rest.read(size)
-        if size < 0:
-            size = len(self._start)
-        piece, self._start = self._start[:size], self._start[size:]
+        if self.taken < len(self.start):
+            end = len(self.start) if size < 0 else self.taken + size
+            piece = self.start[self.taken : end]
+        else:
+            piece = self._rest.read(size)
+        self.taken += len(piece)
         return piece

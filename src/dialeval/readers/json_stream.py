@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dialeval.readers.reader import Place, UnreadableError
@@ -33,7 +33,7 @@ _MARGIN = 32
 def json_records(source: Source, place: Place) -> Iterator[tuple[int, Any]]:
     """(line where it starts, value) of each element or line that is valid JSON."""
     if source.text_head.lstrip().startswith("["):
-        return array_elements(source.text(place), place)
+        return array_elements(source.text(place), place, source.tell_unread)
     return _line_records(source, place)
 
 
@@ -68,9 +68,11 @@ def first_keys(source: Source) -> set[str]:
         return set(_KEY.findall(text))
 
 
-def array_elements(pieces: Iterator[str], place: Place) -> Iterator[tuple[int, Any]]:
+def array_elements(
+    pieces: Iterator[str], place: Place, tell_unread: Callable[[int], None] = lambda length: None
+) -> Iterator[tuple[int, Any]]:
     """(line where it starts, value) of each element of the array that the pieces spell."""
-    window = _Window(pieces)
+    window = _Window(pieces, tell_unread)
     window.skip_space()
     window.position += 1  # the bracket, which the caller saw
     window.skip_space()
@@ -118,7 +120,7 @@ def object_members(source: Source, place: Place) -> Iterator[tuple[int, str, Any
 
     Where a member is broken there is no safe place to go on.
     """
-    window = _Window(source.text(place))
+    window = _Window(source.text(place), source.tell_unread)
     window.skip_space()
     separator, char = "{", ""
     while True:
@@ -157,10 +159,11 @@ def object_members(source: Source, place: Place) -> Iterator[tuple[int, str, Any
 class _Window:
     """The part of the text that is being decoded, and the line that `position` is on."""
 
-    def __init__(self, pieces: Iterator[str]) -> None:
+    def __init__(self, pieces: Iterator[str], tell_unread: Callable[[int], None]) -> None:
         self.text = ""
         self.position = 0
         self._pieces = pieces
+        self._tell_unread = tell_unread
         self._line = 1
         self._counted = 0
 
@@ -219,6 +222,7 @@ class _Window:
                 continue
             written = self.text[self.position : end]
             self.position = end
+            self._tell_unread(len(self.text) - end)
             return value, written
 
     def resume(self, indent: str | None) -> None:

@@ -152,6 +152,8 @@ class Samples:
         self._keep = keep
         self._found = Problems()
         self._done = 0
+        self._given = 0
+        self._selected = 0
 
     @property
     def formats(self) -> dict[str, str]:
@@ -174,7 +176,15 @@ class Samples:
         return self._found.skipped
 
     def fraction(self) -> float | None:
-        """How much of the input was read in this pass, by bytes; None where that is unknown."""
+        """The share of its samples that this pass has given, guessed from the bytes; None where
+        that is unknown."""
+        if self._seed is not None:
+            return self._given / self._selected if self._selected else None
+        if self._limit:
+            return max(self._given / self._limit, self._read_fraction() or 0.0)
+        return self._read_fraction()
+
+    def _read_fraction(self) -> float | None:
         if self._done >= len(self._sources):
             return 1.0
         inside = self._sources[self._done][0].fraction()
@@ -191,11 +201,18 @@ class Samples:
         }
 
     def __iter__(self) -> Iterator[Sample]:
+        self._given = 0
         if self._limit is None:
             return self._read()
         if self._seed is None:
-            return islice(self._read(), self._limit)
-        return iter(choose(self._read(), self._limit, random.Random(self._seed)))
+            return self._counted(islice(self._read(), self._limit))
+        chosen = choose(self._read(), self._limit, random.Random(self._seed))
+        self._selected = len(chosen)
+        return self._counted(chosen)
+
+    def _counted(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        for self._given, sample in enumerate(samples, start=1):
+            yield sample
 
     def _check_named_qualities(self, rated: Set[str], place: Place) -> None:
         """A scale or a rating column that nothing in the files goes by is a slip of the pen."""

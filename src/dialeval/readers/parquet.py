@@ -34,7 +34,7 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
     # A damaged file makes pyarrow raise any of these, depending on where the damage is.
     broken = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError)
     with source.seekable() as file:
-        rows = _rows(file, options)
+        rows = _rows(file, source, options)
         number = 0
         while True:
             try:
@@ -50,7 +50,7 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
             yield from _samples(row, number, source.label, place, options)
 
 
-def _rows(file: Any, options: ReadOptions) -> Iterator[dict[str, Any]]:
+def _rows(file: Any, source: Source, options: ReadOptions) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(file)
@@ -65,8 +65,11 @@ def _rows(file: Any, options: ReadOptions) -> Iterator[dict[str, Any]]:
         raise UnreadableError(f"some raters of {mixed!r} are named and others are not")
     used = {*NAMES, *options.columns.values(), *(column.column for column in columns)}
     wanted = [name for name in names if name in used or is_reference(name)]
+    source.handed_out = left = table.metadata.num_rows
     for batch in table.iter_batches(batch_size=BATCH, columns=wanted):
-        yield from batch.to_pylist()
+        for row in batch.to_pylist():
+            source.tell_unread(left := left - 1)
+            yield row
 
 
 def _require(column: str, names: list[str]) -> None:

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, cast
 
-from dialeval.readers.archive import ByteStream, decompressed, is_compressed
+from dialeval.readers.archive import ByteStream, Rejoined, decompressed, is_compressed
 from dialeval.readers.decoding import as_utf8, decode, whole_characters
 from dialeval.readers.reader import Place, UnreadableError
 from dialeval.remote import is_url, open_url
@@ -43,6 +43,10 @@ class Source:
         self._start = b""
         self._size = 0
         self._used = False
+        self._bytes: Rejoined | None = None
+        self.handed_out = 0
+        """Characters or rows that left this source in this pass."""
+        self._unread = 0
 
     @cached_property
     def reads_once(self) -> bool:
@@ -90,6 +94,8 @@ class Source:
         if self.reads_once and self._stream is not None:
             return
         self.close()
+        self._bytes = None
+        self.handed_out = self._unread = 0
         if self.is_directory:
             raise UnreadableError("is a directory, but the format is that of a single file")
         try:
@@ -108,7 +114,7 @@ class Source:
 
     def _decompressed_start(self) -> Iterator[bytes]:
         rest: ByteStream = _Nothing() if self.reads_once else self._opened
-        return decompressed(rest, self._start)
+        return decompressed(Rejoined(self._start, rest))
 
     @property
     def _opened(self) -> IO[bytes]:
@@ -132,8 +138,9 @@ class Source:
             raise UnreadableError("can be read only once, as it is a pipe: save it to a file first")
         self._used = self.reads_once
         self._open()
+        self._bytes = Rejoined(self._start, self._opened)
         try:
-            yield from decompressed(self._opened, self._start)
+            yield from decompressed(self._bytes)
         finally:
             self.close()
 
@@ -155,12 +162,16 @@ class Source:
             yield copy
 
     def fraction(self) -> float | None:
-        """The share of the file's bytes that was read in this pass; None where that is unknown."""
+        """The share of the file that its reader has come to; None where that is unknown."""
         if self.reads_once or not self._size:
             return None
-        if self._stream is None:
-            return 1.0
-        return min(1.0, self._stream.tell() / self._size)
+        taken = self._bytes.taken / self._size if self._bytes and self._stream else 1.0
+        return min(1.0, taken) * (1 - self._unread / max(1, self.handed_out))
+
+    def tell_unread(self, count: int) -> None:
+        """Takes how much of what was handed out the reader has not come to: blocks are ahead of
+        samples, and small files are one block."""
+        self._unread = count
 
     def text(self, place: Place) -> Iterator[str]:
         """The text in pieces. A piece ends with a line where it can; long lines are cut."""
@@ -172,6 +183,7 @@ class Source:
             pending = block[cut:]
             line += (breaks := piece.count("\n"))
             column = 0 if breaks else column + len(piece)
+            self.handed_out += len(piece)
             yield piece
         if pending:
             yield decode(pending, place, line, column)
@@ -181,12 +193,16 @@ class Source:
         number, parts, length = 0, list[str](), 0
         for piece in self.text(place):
             *whole, rest = piece.split("\n")
+            unread = length + len(piece)
             if whole and parts:
                 whole[0] = "".join((*parts, whole[0]))
                 parts, length = [], 0
             for line in whole:
                 number += 1
+                unread -= len(line) + 1
+                self._unread = unread
                 yield number, line[:-1] if line.endswith("\r") else line
+            self._unread = 0
             if rest:
                 parts.append(rest)
                 length += len(rest)
