@@ -68,3 +68,13 @@ def test_the_readme_shows_every_verb():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     shown |= set(re.findall(r"`dialeval ([a-z]+)", text))
     assert set(typer.main.get_command(app).commands) <= shown
+
+
+def test_the_readme_says_which_metrics_need_context_or_references():
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## Metrics")[1].split("\n## ")[0]
+    rows = [line.split("|")[2:4] for line in text.splitlines() if line.startswith("| ")]
+    said = {name: needs for names, needs in rows for name in re.findall(r"`([a-z-]+)`", names)}
+    for name in METRICS.names():
+        for need in METRICS.get(name)().needs & {"context", "references"}:
+            assert need in said[name], name
+    assert "references" in said["ruber"]  # its default blend takes both halves

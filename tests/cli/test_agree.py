@@ -348,3 +348,16 @@ def test_a_rating_column_in_json_is_told_where_ratings_belong(dialeval, tmp_path
     done = dialeval("raters", str(path))
     assert (done.code, '"ratings": {"overall": [4, 5]}' in done.err) == (2, True)
     assert "rating_rating" not in done.err
+
+
+def test_scores_are_held_against_the_ratings_of_a_run_directory(dialeval, rated):
+    """The scores are the ratings of the first two raters, so they agree with those fully."""
+    scores = rated / "scores.csv"
+    scores.write_text("id,mine\n" + "".join(f"s{i},{i}\n" for i in range(10)))
+    arguments = ["--scores", str(scores), "--target", "rater:1", "--json"]
+    done = dialeval("agree", str(rated / "run"), *arguments)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)[0]["spearman"]["value"] == pytest.approx(1.0)
+    (rated / "run" / "manifest.json").unlink()
+    done = dialeval("agree", str(rated / "run"), *arguments)
+    assert (done.code, "unfinished run" in done.err) == (2, True)

@@ -82,3 +82,9 @@ def test_queries_that_a_generator_cannot_vary_come_with_advice(dialeval, queries
     assert "queries 2, variants 0" in done.out
     assert "queries without a variant: 2." in done.out
     assert "--with ws" in done.out
+
+
+def test_tries_that_gave_no_new_wording_are_counted_in_words(dialeval, tmp_path):
+    (tmp_path / "q.txt").write_text("Hello.\nHello.\n")  # neither verb nor noun to replace
+    done = dialeval("augment", str(tmp_path / "q.txt"), "--with", "ws")
+    assert "verbs: no new wording in 2 of 2 tries (2 same as the query)" in done.out

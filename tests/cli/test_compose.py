@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,10 @@ def test_wrong_input_is_told_without_a_traceback(dialeval, crs, runs, arguments,
     assert done.code == 2
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+def test_apply_names_a_next_command_that_works(dialeval, runs, crs, tmp_path):
+    done = dialeval("compose", "apply", crs, runs[0], "-o", str(tmp_path / "my scores.csv"))
+    command = shlex.split(done.err.split("samples: ")[-1])
+    assert command[:2] == ["dialeval", "agree"]
+    assert dialeval(*command[1:], "--rounds", "0").code == 0

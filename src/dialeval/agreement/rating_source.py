@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.readers.load import PathLike, Samples, open_sources, read_options
 from dialeval.readers.rating_columns import PREFIX
+from dialeval.run import open_run
 from dialeval.sample import Sample
 
 _UNUSED = re.compile(r"not used: (.+?)(?:\. Name columns of ratings with --rating)?")
@@ -26,12 +28,19 @@ def load_ratings(
     ratings: Sequence[str] = (),
     scales: Mapping[str, tuple[float, float]] | None = None,
 ) -> Samples:
-    """As `dialeval.load`, but a record may consist of an id and ratings."""
+    """As `dialeval.load`, but a record may consist of an id and ratings, and a run stands for the
+    samples that were scored in it."""
     options = replace(read_options(columns or {}, ratings, scales or {}), texts=False)
-    opened, problems = open_sources(paths, format)
+    opened, problems = open_sources([_samples_of_run(path) for path in paths], format)
     if problems:
         raise InputError(problems)
     return Samples(opened, options)
+
+
+def _samples_of_run(path: PathLike) -> PathLike:
+    if not any((Path(path) / name).is_file() for name in ("manifest.json", "job.json")):
+        return path
+    return open_run(path).directory / "scores.parquet"
 
 
 def some_rated(samples: Samples) -> Iterator[Sample]:

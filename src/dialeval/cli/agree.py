@@ -55,8 +55,8 @@ def agree(
         list[str],
         typer.Argument(
             metavar="RUN",
-            help="One or more runs; or a file of ratings together with --scores; or the database"
-            " of dialeval rate, if runs were rated.",
+            help="One or more runs; or, with --scores, a file of ratings or a run on rated data;"
+            " or the database of dialeval rate, if runs were rated.",
             show_default=False,
         ),
     ],
@@ -134,7 +134,8 @@ def agree(
     """How well does each metric agree with each quality that people rated?
 
     With --scores, RUN is a file of ratings: an id, and ratings in columns rating_NAME (several
-    raters: rating_NAME_1, rating_NAME_2) or in columns that --rating names.
+    raters: rating_NAME_1, rating_NAME_2) or in columns that --rating names. It may be a run, too,
+    whose samples were rated.
 
     --plot draws a scatter plot where one metric meets one quality or --metric and --quality are
     both given, bars with intervals otherwise, and matrices with --relations.

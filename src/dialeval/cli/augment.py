@@ -132,11 +132,10 @@ def _show_tally(tally: Tally, out: Path | None) -> None:
     where = f" in {out}" if out else ""
     say(f"queries {tally.queries:,}, variants {tally.variants:,}{where}")
     for how, dropped in (tally.unchanged + tally.repeated).items():
-        same, again = tally.unchanged[how], tally.repeated[how]
-        say(
-            f"left out: {how}: {dropped:,} ({same:,} as the query, {again:,} as another variant)",
-            style="dim",
-        )
+        why = {"same as the query": tally.unchanged, "same as another variant": tally.repeated}
+        told = ", ".join(f"{counts[how]:,} {words}" for words, counts in why.items() if counts[how])
+        tries = dropped + tally.kept[how]
+        say(f"{how}: no new wording in {dropped:,} of {tries:,} tries ({told})", style="dim")
     if tally.bare:
         say(
             f"queries without a variant: {tally.bare:,}. Another augmenter may find some:"

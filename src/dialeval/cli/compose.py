@@ -233,7 +233,7 @@ def apply(
 ) -> None:
     """Compose the columns of an existing run, without asking any model.
 
-    Writes a table of scores by id: `dialeval agree RUN/scores.parquet --scores FILE.csv`.
+    Writes a table of scores by id. Hold it against people: `dialeval agree RUN --scores FILE.csv`.
     """
     from dialeval.compose.apply import apply_composition, scores_table
     from dialeval.compose.composition_file import find_composition
@@ -251,6 +251,9 @@ def apply(
     if not quiet:
         there = sum(score is not None for score in scores)
         say(f"{there:,} of {len(scores):,} samples have a score", stderr=True)
+        if out is not None:
+            command = shlex.join(["dialeval", "agree", str(run), "--scores", str(out)])
+            say(f"wrote {out}. If people rated these samples: {command}", stderr=True)
 
 
 @app.command()
