@@ -111,11 +111,15 @@ def _ray_workers(
     return RayWorkers(metrics, models, address=address, count=count)
 
 
-def _built_in_models(metrics: Iterable[Metric]) -> ModelSource | None:
+def _built_in_models(metrics: Sequence[Metric]) -> ModelSource | None:
     if not any(metric.models() for metric in metrics):
         return None
+    from dialeval.models.judge import check_lesson
     from dialeval.models.source import Models
 
+    for metric in metrics:
+        if model := metric.models().get("model"):
+            check_lesson(model, metric.use)
     return Models()
 
 

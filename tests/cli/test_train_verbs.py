@@ -31,7 +31,7 @@ def test_a_model_is_trained_and_used(dialeval, tmp_path, chats, verb):
     done = dialeval("train", verb, "--data", chats, "-o", out, *size, "--json")
     assert done.code == 0, done.err
     (measured,) = json.loads(done.out)["scores"]
-    assert measured == "test perplexity per token (2 replies)"
+    assert measured == "test perplexity per token (4 replies)"
     card = json.loads((tmp_path / "model" / "card.json").read_text())
     assert card["data"]["pairs per epoch"] == 16
     assert (card["settings"]["units"], card["settings"]["epochs"]) == (16, 2)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.errors import UsageError
-from dialeval.metrics.blended_metric import BlendedMetric
+from dialeval.metrics.blended_metric import NO_REFERENCES, BlendedMetric
 from dialeval.metrics.referenced import ReferencedHalf
 from dialeval.question import Embed, Judge, WordVectors
 from dialeval.registry import make_metric
@@ -143,7 +143,7 @@ def test_a_blend_lies_between_its_halves(referenced, unreferenced, blend):
 @pytest.mark.parametrize("name", ["ruber", "bert-ruber"])
 def test_a_blend_needs_references_and_the_unreferenced_half_does_not(name):
     sample = Sample("s", (Turn("a query"),), "a response")
-    assert make_metric(name, blend="min").obstacle(sample) == "no references"
+    assert make_metric(name, blend="min").obstacle(sample) == NO_REFERENCES
     assert make_metric(name, blend="unreferenced").obstacle(sample) == ""
     assert make_metric("pone").obstacle(sample) == ""
     assert make_metric("pone").obstacle(Sample("s", (), "a response")) == "no context"

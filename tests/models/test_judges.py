@@ -13,14 +13,17 @@ import torch
 from models import tiny_encoders, tiny_scorers
 from safetensors.torch import save_file
 
+import dialeval
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.models import pair_scorer, ruber
 from dialeval.models.catalogue import CATALOGUE
+from dialeval.models.judge import check_lesson
 from dialeval.models.locate import entry_directory, locate
 from dialeval.models.scorer_directory import BASES, read_scorer
 from dialeval.models.source import Models
 from dialeval.question import Embed, Judge, Judgement, Likelihood, WordVectors
+from dialeval.sample import Sample, Turn
 
 JUDGES = [entry for entry in CATALOGUE.values() if entry.role == "judge"]
 DIALOGUES = [
@@ -44,6 +47,17 @@ def vectors(tmp_path):
 def ask(*questions):
     found = Answerer(Models("cpu"), None).answer(questions)
     return [found[question] for question in questions]
+
+
+def test_a_judge_that_learned_something_else_is_refused(tmp_path, encoder, vectors):
+    sample = Sample("1", (Turn("hello"),), "hi")
+    pairs = tiny_scorers.save_pair_scorer(tmp_path / "pairs", encoder)
+    words = tiny_scorers.save_ruber(tmp_path / "words", vectors)
+    for spec in (f"mme-fluency:model={pairs}", f"pone:model={words}", f"coherence:model={pairs}"):
+        with pytest.raises(UsageError, match=r"was trained for .*, and is asked for"):
+            dialeval.score([sample], [spec])
+    check_lesson(str(pairs), "bert-ruber")
+    check_lesson(str(pairs), "pone")
 
 
 def test_the_scorer_of_pone_gives_the_golden_score(tmp_path, golden):

@@ -13,6 +13,7 @@ from dialeval.errors import UsageError
 from dialeval.models.source import Models
 from dialeval.question import Likelihood, TokenLogProbs
 from dialeval.sample import Turn
+from dialeval.training import train_lm
 from dialeval.training.corpora import load_corpus
 from dialeval.training.language_model import LanguageModelOptions, LanguageModelRecipe
 from dialeval.training.loop import Settings
@@ -62,6 +63,21 @@ def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, base, rank):
     assert json.loads((tmp_path / "mine" / "card.json").read_text())["seed"] == 0
     assert "train" in (tmp_path / "mine" / "card.md").read_text()
     assert (tmp_path / "mine" / "curve.svg").read_text().startswith("<svg")
+
+
+def test_a_dialogue_of_a_rated_set_is_not_learned_from(tmp_path, corpus, base, monkeypatch):
+    shared = "I would like to see the manager about this.", "He is out until Monday, I am afraid."
+    with (corpus / "train" / "dialogues_train.txt").open("a") as file:
+        file.write(" __eou__ ".join(shared) + "\n")
+    rated = tmp_path / "rated.csv"
+    rated.write_text(f'0,"{shared[0]}","{shared[1]}",' + ",".join("1" * 10) + "\n")
+    monkeypatch.setattr(train_lm, "rated_sets_here", lambda: (str(rated),))
+    settings = Settings(epochs=1, learning_rate=0.0)
+    card = train_language_model(
+        corpus, tmp_path / "mine", base=base, settings=settings, options=OPTIONS
+    )
+    assert card.data["train dialogues"] == 24
+    assert card.data["dialogues left out because rated sets share them"] == 1
 
 
 def test_a_killed_training_ends_with_the_same_adapter(tmp_path, corpus, base):

@@ -1,5 +1,7 @@
 """Pairs from corpora, their vectors on disk, and variants of responses."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from dialeval.errors import UsageError
 from dialeval.models.pair_scorer_network import last_words
 from dialeval.sample import Turn
 from dialeval.training import embeddings, positives
+from dialeval.training.corpora import load_corpus
 from dialeval.training.embeddings import embed
 from dialeval.training.pair_corpus import Pair, load_pairs
 from dialeval.training.positives import generator_of, make_positives
@@ -75,6 +78,27 @@ def test_dialogues_of_a_rated_set_are_not_learned_from(tmp_path, monkeypatch):
     assert shared[1] in {answer for _, answer in as_texts(whole, "train")}
     assert shared[1] not in {answer for _, answer in as_texts(kept, "train")}
     assert kept.left_out == 1
+
+
+def test_a_corpus_whose_wrong_responses_cannot_be_told_is_refused_at_once(tmp_path):
+    path = write_dialogues(tmp_path / "c.jsonl", [[f"query {i}", "ok"] for i in range(60)])
+    with pytest.raises(UsageError, match="pairs with 1 different responses for train are too few"):
+        load_pairs([path], "last")
+
+
+def test_rival_answers_to_the_same_turns_are_all_learned_from(tmp_path):
+    rows = []
+    for number in range(20):
+        query = {"dialogue": f"d{number}", "context": [f"query {number}"]}
+        rows += [query | {"response": f"{bot} {number}", "system": bot} for bot in ("good", "bad")]
+        longer = [f"query {number}", f"good {number}", f"more {number}"]
+        rows.append({"dialogue": f"d{number}", "context": longer, "response": f"end {number}"})
+    path = tmp_path / "c.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    found = load_corpus(path)
+    dialogues = [*found.train, *found.validation, *found.test]
+    assert sorted(map(len, dialogues)) == [2] * 20 + [4] * 20
+    assert {d[1] for d in dialogues if len(d) == 2} == {f"bad {number}" for number in range(20)}
 
 
 def test_an_utterance_is_its_last_words_and_chinese_its_last_characters(tmp_path):

@@ -27,6 +27,7 @@ from dialeval.scores import CalibrationKind, PartValue, Score
 
 Blend = Literal["unreferenced", "referenced", "min", "max", "arithmetic", "geometric"]
 HALVES = ("unreferenced", "referenced")
+NO_REFERENCES = "no references: blend=unreferenced does without"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class BlendedMetric(Metric):
     def obstacle(self, sample: Sample) -> str:
         if why := super().obstacle(sample):
             return why
-        return "no references" if self.blend != "unreferenced" and not sample.references else ""
+        return NO_REFERENCES if self.blend != "unreferenced" and not sample.references else ""
 
     def blended(self, unreferenced: Judgement, referenced: Score | None) -> Score:
         """The score of a sample; `referenced` is None where it has no references."""
@@ -60,7 +61,7 @@ class BlendedMetric(Metric):
         if self.blend == "unreferenced":
             return Score(unreferenced.value, parts, unreferenced.note)
         if "referenced" not in halves:
-            return Score.missing(referenced.note if referenced else "no references")
+            return Score.missing(referenced.note if referenced else NO_REFERENCES)
         return Score(self.combine(halves), parts, unreferenced.note)
 
     def scales(self) -> Mapping[str, CalibrationKind]:

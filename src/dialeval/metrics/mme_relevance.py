@@ -1,11 +1,13 @@
 """`mme-relevance`: does it answer what was said? (Zhang et al., 2022, section 3.2)
 
+    s = P(next | c, r) = sigmoid( a cos(v_c, v_r) + b )             v: mean states of an encoder
     s = P(next | c, r) = sigmoid( w . max over tokens of h_t )      h: states of an encoder
 
-The encoder reads the turns so far and the response together, and was trained to tell the response
-that was given from another one (`dialeval train mme-relevance`). USL-H (Phy et al., 2020) calls it
-next utterance prediction. Of a dialogue as a whole it is the mean over its system's turns, without
-those that nothing precedes.
+It was trained to tell the response that was given from another one (`dialeval train
+mme-relevance`). The first line is the shipped judge, which reads the turns so far and the response
+apart (`--way twin`); the second is the paper's, which reads them together (`--way pair`). USL-H
+(Phy et al., 2020) calls it next utterance prediction. Of a dialogue as a whole it is the mean
+over its system's turns, without those that nothing precedes.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dialeval.sample import Sample
 
 @dataclass(frozen=True)
 class MmeRelevance(JudgedMetric):
-    """Probability that the response answers these turns, by a judge that reads both together."""
+    """Probability that the response answers these turns."""
 
     name = "mme-relevance"
     needs = frozenset({"context"})

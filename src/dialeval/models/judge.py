@@ -6,6 +6,8 @@ import importlib
 from pathlib import Path
 from typing import cast
 
+from dialeval.errors import UsageError
+from dialeval.models.locate import locate
 from dialeval.models.scorer_directory import read_scorer
 from dialeval.question import Model
 
@@ -18,6 +20,22 @@ KINDS = {
     "topic-graph": "topic_graph",
 }
 """Kind of scorer -> the module of this package that loads it."""
+
+
+LEARN_THE_SAME = ({"pone", "bert-ruber"},)
+"""Metrics whose scorers answer the same question: they learned it from other examples."""
+
+
+def check_lesson(name: str, use: str) -> None:
+    """Refuses a judge that learned to answer another question than a metric with this `use`."""
+    found = locate(name)
+    learned = read_scorer(found.directory).get("metric") if found.role == "judge" else None
+    alike = next((group for group in LEARN_THE_SAME if use in group), {use})
+    if learned is not None and learned not in alike:
+        raise UsageError(
+            f"model {name!r} was trained for {learned}, and is asked for {use}. See: dialeval"
+            " models, dialeval train"
+        )
 
 
 def load(directory: Path, *, device: str = "auto") -> Model:

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from dialeval.errors import UsageError
 from dialeval.models.loading import silence
+from dialeval.models.weights import read_json
 from dialeval.storage import atomic_path
 
 ADAPTERS = "adapter_model.safetensors"
@@ -55,6 +56,15 @@ def add_adapters(
         return get_peft_model(model, config)
 
 
+def shape_of_adapters(directory: Path) -> tuple[int, int]:
+    """Rank and alpha, by which their product is weighed: adapters mean nothing without them."""
+    config = read_json(directory / "adapter_config.json")
+    rank, alpha = config.get("r"), config.get("lora_alpha")
+    if not (directory / ADAPTERS).is_file() or type(rank) is not int or type(alpha) is not int:
+        raise UsageError(f"{directory} holds no adapters: wanted is {ADAPTERS} and its description")
+    return rank, alpha
+
+
 def load_adapters(model: Any, start: Path) -> None:
     """Puts adapters that were trained before into a model that has fresh ones of the same shape."""
     from peft import set_peft_model_state_dict
@@ -63,9 +73,7 @@ def load_adapters(model: Any, start: Path) -> None:
     try:
         found: Any = set_peft_model_state_dict(model, tensors)
     except RuntimeError as error:
-        raise UsageError(
-            f"{start}: its adapters have another shape. Is the --rank right?"
-        ) from error
+        raise UsageError(f"{start}: its adapters have another shape than the model") from error
     if found.unexpected_keys:
         raise UsageError(f"{start}: not adapters of this model ({found.unexpected_keys[0]})")
 

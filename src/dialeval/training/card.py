@@ -20,7 +20,8 @@ class Card:
     """All that is known about a trained part.
 
     data    what it learned from: name, licence if known, digest, sizes
-    scores  what was measured, by name, each with what it was measured on
+    scores  what was measured, by name, each with what it was measured on; None: not defined, as a
+            correlation with scores that are all the same
     curve   one entry per validation, the first before any training
     """
 
@@ -32,7 +33,7 @@ class Card:
     licence: str
     data: Mapping[str, Any]
     settings: Mapping[str, Any]
-    scores: Mapping[str, float]
+    scores: Mapping[str, float | None]
     curve: Sequence[Mapping[str, float]]
 
     def write(self, directory: Path) -> None:
@@ -43,8 +44,7 @@ class Card:
     def text(self) -> str:
         def table(title: str, rows: Mapping[str, Any]) -> list[str]:
             return ["", f"## {title}", "", "| | |", "|---|---|"] + [
-                f"| {key} | {value:.4g} |" if isinstance(value, float) else f"| {key} | {value} |"
-                for key, value in rows.items()
+                f"| {key} | {shown(value)} |" for key, value in rows.items()
             ]
 
         lines = [f"# {self.name}", "", self.summary, "", "```", self.command, "```"]
@@ -52,8 +52,16 @@ class Card:
         lines += table("What it is", facts)
         lines += table("Data", self.data)
         lines += table("Settings", self.settings)
-        lines += table("Scores", self.scores)
+        lines += table("Scores", {name: shown_score(own) for name, own in self.scores.items()})
         return "\n".join([*lines, "", "![training curve](curve.svg)", ""])
+
+
+def shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def shown_score(value: float | None) -> str:
+    return "undefined" if value is None else shown(value)
 
 
 def draw_curve(curve: Sequence[Mapping[str, float]]) -> str:

@@ -88,24 +88,32 @@ def without_overlap(
 def _from_samples(path: Path, format: str | None) -> tuple[Dialogue, ...]:
     from dialeval.readers import load
 
-    longest: dict[str, Dialogue] = {}
+    found: dict[str, list[Dialogue]] = {}
     for sample in load(path, format=format):
         turns = tuple(turn.text for turn in sample.turns if turn.text.strip())
-        key = sample.dialogue or sample.id
-        if len(turns) > len(longest.get(key, ())):
-            longest[key] = turns
-    return tuple(dict.fromkeys(d for d in longest.values() if len(d) > 1))
+        _add(found.setdefault(sample.dialogue or sample.id, []), turns)
+    dialogues = (dialogue for own in found.values() for dialogue in own)
+    return tuple(dict.fromkeys(dialogue for dialogue in dialogues if len(dialogue) > 1))
+
+
+def _add(found: list[Dialogue], turns: Dialogue) -> None:
+    """Each turn of a chat is a sample with all turns before it: what another one continues goes.
+    Several answers to the same turns are dialogues of their own."""
+    if any(other[: len(turns)] == turns for other in found):
+        return
+    found[:] = [other for other in found if turns[: len(other)] != other]
+    found.append(turns)
 
 
 def _split(name: str, dialogues: tuple[Dialogue, ...]) -> Corpus:
-    """90 : 5 : 5, at least one in each, in the order of a digest: the same for the same data."""
+    """90 : 5 : 5, at least two in each, in the order of a digest: the same for the same data."""
     if len(dialogues) < FEWEST:
         raise UsageError(
             f"{name}: {len(dialogues)} dialogues are too few; it takes {FEWEST} to train, validate"
             " and test on"
         )
     ordered = sorted(dialogues, key=_digest)
-    held = max(1, len(ordered) // 20)
+    held = max(2, len(ordered) // 20)
     test, validation, train = ordered[:held], ordered[held : 2 * held], ordered[2 * held :]
     return Corpus(name, tuple(train), tuple(validation), tuple(test))
 

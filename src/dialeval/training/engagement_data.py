@@ -103,7 +103,9 @@ def load_engagement(
     if not learn or not validate:
         raise UsageError(
             f"{len(learn)} responses to learn from and {len(validate)} to validate on: it takes"
-            f" some of each, rated by one of {', '.join(QUALITIES)}"
+            f" some of each, rated by one of {', '.join(QUALITIES)} on a scale that is known. For"
+            " files of your own say it with: dialeval data convert FILE --scale engagement=1..5"
+            " -o FILE.parquet"
         )
     if per_source is not None:
         learn = balance(learn, per_source, np.random.default_rng(seed))

@@ -22,7 +22,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from dialeval.errors import UsageError
 from dialeval.models.pair_scorer_network import HIDDEN, ContextRule, PairScorerNetwork
 from dialeval.question import ModelSource
 from dialeval.training.embeddings import Pooling, embed
@@ -125,11 +124,6 @@ def prepare(
     """Pairs, variants and all vectors; `rated` are data sets that are not to be learned from."""
     words = options.truncate_words
     corpus = load_pairs(data, options.context, words=words, most=options.pairs, rated=rated)
-    if not corpus.train:
-        raise UsageError(
-            f"{corpus.name}: no pairs to learn from"
-            + (", since its dialogues are those of rated sets" if corpus.left_out else "")
-        )
     say(f"{corpus.name}: {len(corpus.train):,} pairs to learn from")
     positives = make_positives(
         options.positives,

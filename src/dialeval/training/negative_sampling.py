@@ -80,7 +80,10 @@ class NegativeSampler:
         known: dict[str, int] = {}
         self._same = np.array([known.setdefault(_letters(t), len(known)) for t in texts], np.int64)
         if len(known) < 2:
-            raise UsageError("negatives cannot be drawn: all responses are the same")
+            raise UsageError(
+                f"wrong responses cannot be drawn: {len(texts):,} pairs with {len(known)} different"
+                " responses, and it takes 2. Take more dialogues."
+            )
 
     def sample(self, generator: np.random.Generator, name: SamplerName | None = None) -> Numbers:
         """For each pair the number of the pair whose response is its negative."""

@@ -13,18 +13,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dialeval.datasets import DATASETS, find_dataset
+from dialeval.errors import UsageError
 from dialeval.models.pair_scorer_network import ContextRule, last_words
 from dialeval.sample import Sample
 from dialeval.training.corpora import Corpus, Dialogue, load_corpus, without_overlap
 
 SPLITS = ("train", "validation", "test")
+FEWEST = 2
+"""Different responses of a split: a wrong one has to be found for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,7 @@ def load_pairs(
     rated   data sets whose dialogues are not to be learned from
     """
     corpora = [load_corpus(path) for path in data]
-    forbidden = tuple(chain.from_iterable(rated_dialogues(name) for name in rated))
-    kept = [_without(corpus, forbidden) for corpus in corpora]
+    kept = without_rated(corpora, rated)
     left_out = sum(map(_size, corpora)) - sum(map(_size, kept))
     numbers: dict[str, int] = {}
     splits = {
@@ -85,10 +88,23 @@ def load_pairs(
     splits["validation"] = _without_pairs(splits["validation"], splits["test"])
     splits["train"] = _without_pairs(splits["train"], splits["validation"] + splits["test"])
     if most is not None:
-        sizes = {"train": most, "validation": most // 18 or 1, "test": most // 18 or 1}
+        held_out = max(FEWEST, most // 18)
+        sizes = {"train": most, "validation": held_out, "test": held_out}
         splits = {s: _draw(pairs, sizes[s]) for s, pairs in splits.items()}
     name = "+".join(corpus.name for corpus in corpora)
+    for split, pairs in splits.items():
+        _check_enough(name, split, pairs, left_out)
     return PairCorpus(name, tuple(numbers), left_out=left_out, **splits)
+
+
+def _check_enough(name: str, split: str, pairs: Sequence[Pair], left_out: int) -> None:
+    different = len({pair.response for pair in pairs})
+    if different < FEWEST:
+        why = f" {left_out:,} dialogues are those of rated sets." if left_out else ""
+        raise UsageError(
+            f"{name}: {len(pairs):,} pairs with {different} different responses for {split} are too"
+            f" few: it takes {FEWEST} of them, to tell one from another.{why} Take more dialogues."
+        )
 
 
 def rated_sets_here() -> tuple[str, ...]:
@@ -115,10 +131,19 @@ def _conversations(sample: Sample) -> list[Dialogue]:
     return [(*before, answer) for answer in answers] or [before]
 
 
-def _without(corpus: Corpus, forbidden: tuple[Dialogue, ...]) -> Corpus:
-    """Held-out dialogues stay: nothing is learned from them."""
-    train = without_overlap(corpus.train, forbidden)
-    return Corpus(corpus.name, train, corpus.validation, corpus.test)
+def without_rated(corpora: Sequence[Corpus], rated: Sequence[str]) -> list[Corpus]:
+    """The corpora without what rated sets share. Held-out dialogues stay: nothing is learned from
+    them."""
+    forbidden = tuple(chain.from_iterable(rated_dialogues(name) for name in rated))
+    return [replace(corpus, train=without_overlap(corpus.train, forbidden)) for corpus in corpora]
+
+
+def left_out_facts(left_out: int, rated: Sequence[str]) -> dict[str, Any]:
+    """For the card."""
+    return {
+        "dialogues left out because rated sets share them": left_out,
+        "rated sets that were here": ", ".join(rated) or "none",
+    }
 
 
 def _size(corpus: Corpus) -> int:

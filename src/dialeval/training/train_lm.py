@@ -24,6 +24,7 @@ from dialeval.training.language_model import (
     encode_dialogues,
 )
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
+from dialeval.training.pair_corpus import left_out_facts, rated_sets_here, without_rated
 from dialeval.training.workplace import exclusive, refuse_finished
 
 
@@ -47,7 +48,8 @@ def train_language_model(
     before and after training are those of the test split.
     """
     refuse_finished(out)
-    corpus = load_corpus(data, format)
+    whole, rated = load_corpus(data, format), rated_sets_here()
+    (corpus,) = without_rated([whole], rated)
     say(f"{corpus.name}: {len(corpus.train):,} dialogues to train on")
     with exclusive(out), offline():
         model, tokenizer = _load_base(base, options.block)
@@ -74,7 +76,8 @@ def train_language_model(
             seed=settings.seed,
             base=base,
             licence=licence,
-            data=_about(corpus, recipe.tokens, state.step, len(recipe.batches(0))),
+            data=_about(corpus, recipe.tokens, state.step, len(recipe.batches(0)))
+            | left_out_facts(len(whole.train) - len(corpus.train), rated),
             settings=asdict(settings) | asdict(options),
             scores={
                 f"test perplexity before ({len(test)} dialogues)": before,

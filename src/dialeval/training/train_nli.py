@@ -26,6 +26,7 @@ from dialeval.training.adapters import (
     round_adapters,
     save_adapters,
     save_model,
+    shape_of_adapters,
 )
 from dialeval.training.card import Card
 from dialeval.training.inference_model import InferenceModelOptions, InferenceModelRecipe
@@ -51,16 +52,17 @@ def train_inference_model(
 ) -> Card:
     """Trains, saves and measures; continues where an earlier call into `out` was killed.
 
-    `start` is a directory of adapters that were trained before: training goes on from them. If all
-    weights are trained (rank 0), `keep_rank` keeps the change as adapters of this rank.
+    `start` is a directory of adapters that were trained before: training goes on from them, with
+    their rank and alpha. If all weights are trained (rank 0), `keep_rank` keeps the change as
+    adapters of this rank.
     """
     refuse_finished(out)
     if start and not options.rank:
         raise UsageError("training goes on from adapters, and --full has none")
-    if start and not (start / ADAPTERS).is_file():
-        raise UsageError(f"{start} holds no {ADAPTERS}")
+    if start:
+        rank, alpha = shape_of_adapters(start)
+        options = replace(options, rank=rank, alpha=alpha)
     pairs = load_inference_pairs(data, sources)
-    say(f"{pairs.name}: {len(pairs.train):,} pairs to learn from")
     with exclusive(out), offline():
         model, tokenizer = load_with_head(base, options, settings.seed)
         if start:
@@ -68,6 +70,7 @@ def train_inference_model(
         recipe = InferenceModelRecipe(
             model, tokenizer, pairs.train, pairs.validation, options, settings.seed
         )
+        say(f"{pairs.name}: {recipe.pairs:,} pairs to learn from")
         identity = {
             "base": base,
             "data": pairs.digest(),

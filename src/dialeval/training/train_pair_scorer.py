@@ -28,7 +28,12 @@ from dialeval.errors import UsageError
 from dialeval.models.locate import locate
 from dialeval.models.pair_scorer import PairScorerConfig
 from dialeval.models.pair_scorer_network import PairScorerNetwork
-from dialeval.models.scorer_directory import DESCRIPTION, load_network, save_scorer
+from dialeval.models.scorer_directory import (
+    DESCRIPTION,
+    load_network,
+    read_scorer,
+    save_scorer,
+)
 from dialeval.question import ModelSource
 from dialeval.storage import write_json, write_text
 from dialeval.training.card import Card
@@ -188,6 +193,10 @@ def load_scorer(directory: Path) -> tuple[PairScorerConfig, PairScorerNetwork]:
     """What a trained directory holds."""
     if not (directory / DESCRIPTION).exists():
         raise UsageError(f"{directory} holds no trained pair scorer: there is no {DESCRIPTION}")
+    if (kind := read_scorer(directory)["kind"]) != "pair-scorer":
+        raise UsageError(
+            f"{directory} holds a {kind}; wanted is what train bert-ruber or train pone made"
+        )
     config = PairScorerConfig.read(directory)
     network = PairScorerNetwork(config.dimensions, config.hidden)
     load_network(network, directory)
@@ -237,13 +246,14 @@ def _card(
     rated: Sequence[RatedPairs],
 ) -> Card:
     corpus = data.corpus
-    scores = {f"accuracy on {what}": value for what, value in best.accuracy.items()}
+    scores: dict[str, float | None] = {
+        f"accuracy on {what}": value for what, value in best.accuracy.items()
+    }
     for pairs in rated:
         title = f"{pairs.name} {pairs.quality} ({len(pairs.ratings)})"
         values = [one.agreement[pairs.name].spearman for one in trained]
         known = [value for value in values if value is not None]
-        own = best.agreement[pairs.name].spearman
-        scores |= {f"Spearman, {title}": float("nan") if own is None else own}
+        scores[f"Spearman, {title}"] = best.agreement[pairs.name].spearman
         if len(known) > 1:
             scores |= {
                 f"Spearman, {title}: mean over {len(known)} seeds": fmean(known),

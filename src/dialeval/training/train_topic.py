@@ -224,14 +224,14 @@ def _fresh(config: TopicGraphConfig, dropout: float, seed: int) -> TopicGraphNet
         return config.network(dropout)
 
 
-def _measured(recipe: TopicGraphRecipe, pairs: TopicPairs, split: str) -> dict[str, float]:
+def _measured(recipe: TopicGraphRecipe, pairs: TopicPairs, split: str) -> dict[str, float | None]:
     return {
         f"{split}_ranking_{name}": ranking(recipe.score(pairs, wrong))
         for name, wrong in fixed_negatives(pairs).items()
     }
 
 
-def agreement(out: Path) -> dict[str, float]:
+def agreement(out: Path) -> dict[str, float | None]:
     """Spearman with the mean ratings of the rated sets that are here, of the judge as saved."""
     from dialeval.readers import load
 
@@ -252,5 +252,5 @@ def agreement(out: Path) -> dict[str, float]:
         scores = [float(answers[question][0]) for question in asked]
         spearman = correlations(scores, ratings, None, ["spearman"])["spearman"].value
         title = f"Spearman, {name} {quality} ({len(ratings)})"
-        found[title] = float("nan") if spearman is None else spearman
+        found[title] = spearman
     return found

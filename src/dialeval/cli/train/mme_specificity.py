@@ -64,13 +64,16 @@ def mme_specificity(
     if full and rank:
         raise UsageError("--full trains all weights: there is no adapter to give a --rank")
     adapter_rank = 0 if full else rank or 12
+    usual = 1e-4 if full else 2e-3
     with training_bar(quiet=quiet or as_json) as report:
         card = train_masked_lm(
             data,
             out,
             base=backbone,
             settings=Settings(
-                epochs=epochs, learning_rate=learning_rate or (1e-4 if full else 2e-3), seed=seed
+                epochs=epochs,
+                learning_rate=usual if learning_rate is None else learning_rate,
+                seed=seed,
             ),
             options=MaskedLMOptions(
                 rank=adapter_rank,

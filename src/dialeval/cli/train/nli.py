@@ -9,6 +9,7 @@ import typer
 
 from dialeval.cli.arguments import Json, Quiet
 from dialeval.cli.train.recipe import Epochs, Licence, Out, Seed, show_result, teller, this_command
+from dialeval.errors import UsageError
 
 
 def nli(
@@ -31,7 +32,9 @@ def nli(
     start: Annotated[
         Path | None,
         typer.Option(
-            "--from", help="Go on from adapters that were trained before.", show_default=False
+            "--from",
+            help="Go on from adapters that were trained before, with their rank.",
+            show_default=False,
         ),
     ] = None,
     epochs: Epochs = 3,
@@ -72,14 +75,19 @@ def nli(
     from dialeval.training.loop import Settings
     from dialeval.training.train_nli import train_inference_model
 
+    if start and rank:
+        raise UsageError("--from goes on with the rank of the adapters: leave --rank out")
     adapter_rank = 0 if full else rank or 32
+    usual = 1e-4 if full else 1e-3
     with training_bar(quiet=quiet or as_json) as report:
         card = train_inference_model(
             data,
             out,
             base=model,
             settings=Settings(
-                epochs=epochs, learning_rate=learning_rate or (1e-4 if full else 1e-3), seed=seed
+                epochs=epochs,
+                learning_rate=usual if learning_rate is None else learning_rate,
+                seed=seed,
             ),
             options=InferenceModelOptions(
                 rank=adapter_rank, alpha=2 * adapter_rank, batch=batch, length=length, pairs=pairs

@@ -58,10 +58,11 @@ def teller(*, quiet: bool) -> Callable[[str], None]:
 def show_result(card: Card, out: Path, use: str, *, as_json: bool, quiet: bool) -> None:
     """What was measured, and the command that uses what was learned."""
     from dialeval.terminal import say
+    from dialeval.training.card import shown_score
 
     if as_json:
         typer.echo(json.dumps({"model": str(out), "scores": card.scores}, indent=2))
     elif not quiet:
         for name, value in card.scores.items():
-            say(f"{name.replace('_', ' ')}: {value:.4g}")
+            say(f"{name.replace('_', ' ')}: {shown_score(value)}")
         say(f"Use it: {use}")

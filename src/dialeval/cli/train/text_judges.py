@@ -90,7 +90,9 @@ def mme_fluency(
     """
     from dialeval.models.text_judge import TextJudgeConfig
     from dialeval.training.mme_fluency import fluency_lesson
+    from dialeval.training.workplace import refuse_finished
 
+    refuse_finished(out)
     chosen = _rank(full, rank)
     config = TextJudgeConfig(
         "mme-fluency",
@@ -120,8 +122,12 @@ def mme_relevance(
         ),
     ] = Way.twin,
     negatives: Annotated[
-        Negatives, typer.Option(help="With --way pair, which wrong responses; middle: the paper's.")
-    ] = Negatives.middle,
+        Negatives | None,
+        typer.Option(
+            help="With --way pair, which wrong responses; middle, the paper's, if left out.",
+            show_default=False,
+        ),
+    ] = None,
     vectors: Annotated[
         str, typer.Option(help="Word vectors by which responses are similar.")
     ] = "glove-50d",
@@ -147,7 +153,11 @@ def mme_relevance(
     from dialeval.models.text_judge import TextJudgeConfig
     from dialeval.models.twin_judge import TwinJudgeConfig
     from dialeval.training.mme_relevance import relevance_lesson
+    from dialeval.training.workplace import refuse_finished
 
+    refuse_finished(out)
+    if negatives and way == Way.twin:
+        raise UsageError("--negatives are drawn with --way pair; twin takes those of its batch")
     chosen = _rank(full, rank)
     read: dict[str, Any] = {
         "context_tokens": context_tokens,
@@ -167,7 +177,7 @@ def mme_relevance(
         seed=seed,
         licence=licence,
         vectors=vectors,
-        negatives=negatives.value if way == Way.pair else "batch",
+        negatives="batch" if way == Way.twin else (negatives or Negatives.middle).value,
     )
     _train(lesson, config, out, epochs, patience, learning_rate, batch, seed, as_json, quiet)
 
@@ -209,7 +219,9 @@ def mme_engagement(
     """
     from dialeval.models.text_judge import TextJudgeConfig
     from dialeval.training.mme_engagement import engagement_lesson
+    from dialeval.training.workplace import refuse_finished
 
+    refuse_finished(out)
     chosen = _rank(full, rank)
     config = TextJudgeConfig(
         "mme-engagement",
@@ -223,7 +235,8 @@ def mme_engagement(
         alpha=2.0 * chosen,
     )
     lesson = engagement_lesson(data, per_source=per_source, seed=seed, licence=licence)
-    learning_rate = learning_rate or (None if full else 3e-4)
+    if learning_rate is None and not full:
+        learning_rate = 3e-4
     _train(lesson, config, out, epochs, patience, learning_rate, batch, seed, as_json, quiet)
 
 
@@ -249,9 +262,11 @@ def _train(
     from dialeval.training.loop import Settings
     from dialeval.training.train_text_judge import train_text_judge
 
-    teller(quiet=quiet or as_json)(
-        ", ".join(f"{name}: {value}" for name, value in lesson.data.items() if name != "sha256")
-    )
+    tell = teller(quiet=quiet or as_json)
+    for name, value in lesson.data.items():
+        if name != "sha256":
+            tell(f"{name}: {value}")
+    usual = 1e-3 if config.rank else 1e-5
     with training_bar(quiet=quiet or as_json) as report:
         card = train_text_judge(
             lesson,
@@ -259,7 +274,7 @@ def _train(
             config=config,
             settings=Settings(
                 epochs=epochs,
-                learning_rate=learning_rate or (1e-3 if config.rank else 1e-5),
+                learning_rate=usual if learning_rate is None else learning_rate,
                 patience=patience,
                 seed=seed,
             ),
