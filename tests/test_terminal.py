@@ -64,3 +64,14 @@ def test_a_share_that_was_too_high_is_put_right(capsys, monkeypatch):
         "62%",
         "22%",
     ]
+
+
+def test_a_training_says_what_its_validation_belongs_to(capsys):
+    loop = pytest.importorskip("dialeval.training.loop", reason="needs the extra 'train'")
+    curve = [{"epoch": -1, "step": 0, "validation_accuracy": 0.25}]
+    with terminal.training_bar() as report:
+        report(loop.State(step=1, curve=curve, losses=[1.0]), 1)
+        report(loop.State(step=2, curve=[*curve, {"epoch": 0, "validation_accuracy": 0.75}]), 2)
+    first, second = capsys.readouterr().err.splitlines()
+    assert "validation accuracy 0.250 before training" in first
+    assert "validation accuracy 0.750 after epoch 1" in second

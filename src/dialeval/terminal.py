@@ -140,7 +140,11 @@ def training_bar(*, quiet: bool = False) -> Iterator[Callable[[State, int], None
         loss = f"loss {sum(recent) / len(recent):.3f}" if recent else ""
         shown = ("validation_perplexity", "validation_accuracy", "validation_loss")
         checked = next((n for n in shown if state.curve and n in state.curve[-1]), None)
-        found = f"{checked.replace('_', ' ')} {state.curve[-1][checked]:.3f}" if checked else ""
+        if not checked:
+            return loss
+        epoch = int(state.curve[-1].get("epoch", -1))
+        when = f"after epoch {epoch + 1}" if epoch >= 0 else "before training"
+        found = f"{checked.replace('_', ' ')} {state.curve[-1][checked]:.3f} {when}"
         return ", ".join(text for text in (loss, found) if text)
 
     if quiet:
