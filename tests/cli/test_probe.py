@@ -113,6 +113,8 @@ def test_some_failures_are_a_remark_and_nothing_but_failures_an_error(dialeval, 
     )
     assert gone.code == 1
     assert "seems to be down" in gone.err
+    assert f"Is the server running at {server.url}?" in gone.err
+    assert len((tmp_path / "c" / "exchanges.jsonl").read_text().splitlines()) == 1
 
 
 def test_the_key_is_in_no_file_and_on_no_screen(dialeval, server, tmp_path, monkeypatch):

@@ -33,6 +33,8 @@ MANNERS = (
     "reset",
     "echo-key",
     "refuse-key",
+    "web-page",
+    "missing-page",
     "elsewhere",
     "nearby",
     "once",
@@ -183,6 +185,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def echo_key(self, text: str, times: int) -> None:
         self.send(200, completion(f"Your header is {self.headers['Authorization']}."))
+
+    def web_page(self, text: str, times: int, status: int = 200) -> None:
+        head = f"<!doctype html>\n<p>\x1b[31m{'x' * 40} {self.headers['Authorization']}"
+        self.send(status, head.encode() + b"<p>" * 1000)
+
+    def missing_page(self, text: str, times: int) -> None:
+        self.web_page(text, times, 404)
 
     def refuse_key(self, text: str, times: int) -> None:
         said = f"Incorrect API key: {self.headers['Authorization']}"

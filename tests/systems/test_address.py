@@ -19,6 +19,8 @@ from dialeval.systems.system import INSTRUCTIONS
         ("cmd:cat", {"temperature": "1"}, Asking(), "has no option 'temperature'"),
         ("cmd:cat", {}, Asking(rate=60), "openai: system only"),
         ("cmd:cat", {}, Asking(key_env="KEY"), "openai: system only"),
+        ("cmd:cat", {}, Asking(retries=7), "retries are of use for an openai: system only"),
+        ("cmd:cat", {}, Asking(retries=0), "openai: system only"),
         ("hf:./nowhere", {}, Asking(), "no such directory"),
     ],
 )
@@ -62,6 +64,12 @@ def test_a_file_of_answers_is_checked_whole(tmp_path):
         assert f"{path}{problem}" in found
     with pytest.raises(InputError, match="no such file"):
         open_system(f"replay:{tmp_path / 'nowhere.jsonl'}")
+
+
+def test_an_empty_file_of_answers_is_bad_input(tmp_path):
+    (tmp_path / "empty.jsonl").write_text("")
+    with pytest.raises(InputError, match=r"empty\.jsonl: the file is empty"):
+        open_system(f"replay:{tmp_path / 'empty.jsonl'}")
 
 
 def test_instructions_stand_before_the_first_words_of_the_user():

@@ -8,7 +8,7 @@ import pytest
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
 from dialeval.systems import Asking, ReplyError, open_system
-from dialeval.systems.command import reply_in
+from dialeval.systems.command import name_of, reply_in
 
 BOT = r"""
 import json, os, subprocess, sys, time
@@ -140,3 +140,20 @@ def test_a_shell_is_not_involved(tmp_path):
     assert system.reply([Turn("hi")]).startswith("hello ; touch")
     system.close()
     assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["/usr/bin/python3.11", "-u", "BOT", "--fast"], "my_bot.py"),
+        (["node", "BOT"], "my_bot.py"),
+        (["python", "-m", "mybot", "--stdin"], "mybot"),
+        (["java", "-Xmx1g", "-jar", "lib/bot.jar"], "bot.jar"),
+        (["bash", "-c", "cat"], "bash"),
+        (["./bots/echo", "BOT"], "echo"),
+    ],
+)
+def test_a_command_is_called_by_what_runs_not_by_its_interpreter(tmp_path, words, name):
+    script = tmp_path / "my_bot.py"
+    script.write_text("")
+    assert name_of([str(script) if word == "BOT" else word for word in words]) == name

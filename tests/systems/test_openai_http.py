@@ -116,6 +116,40 @@ def test_no_server_at_all():
         open_system("openai:http://127.0.0.1:9/v1#x", {}, IMPATIENT).reply([Turn("hi")])
     assert caught.value.reason == "cannot connect"
     assert caught.value.down
+    assert caught.value.advice == "Is the server running at http://127.0.0.1:9/v1?"
+
+
+def test_a_server_that_has_answered_is_tried_again_when_it_is_gone(server, monkeypatch):
+    """It may be restarting; one where nothing ever answered is tried once."""
+    tries = []
+
+    def refused(*request):
+        tries.append(request)
+        raise ReplyError("cannot connect", passing=True, down=True)
+
+    system = open_system(server.address, {}, IMPATIENT)
+    system.reply([Turn("hello")])
+    monkeypatch.setattr(openai_http, "post", refused)
+    for asked, attempts in ((system, IMPATIENT.retries + 1), (open_system(server.address), 1)):
+        tries.clear()
+        with pytest.raises(ReplyError, match="cannot connect") as caught:
+            asked.reply([Turn("hello")])
+        assert len(tries) == attempts
+        assert bool(caught.value.advice) is (asked is not system)
+
+
+def test_a_web_page_instead_of_a_reply_is_quoted_and_blames_the_address(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    for manner in ("web-page", "missing-page"):
+        with pytest.raises(
+            ReplyError, match="a web page that begins with <!doctype html>"
+        ) as caught:
+            ask(server, manner)
+        assert server.asked[manner] == 1
+        assert "/v1" in caught.value.advice
+        assert len(caught.value.detail) < 150
+        assert "\x1b" not in caught.value.detail
+        assert SECRET[:8] not in caught.value.detail
 
 
 def test_the_key_goes_into_the_header_and_nowhere_else(server, monkeypatch):

@@ -79,8 +79,13 @@ def probe(
         float, typer.Option(min=0.01, help="Seconds until an attempt is given up.")
     ] = 60.0,
     retries: Annotated[
-        int, typer.Option(min=0, help="For openai: further attempts after a failure that may pass.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            min=0,
+            help="For openai: further attempts after a failure that may pass. Left out: 3.",
+            show_default=False,
+        ),
+    ] = None,
     rate: Annotated[
         float | None,
         typer.Option(min=0.01, help="For openai: requests a minute at most.", show_default=False),

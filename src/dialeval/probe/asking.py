@@ -5,7 +5,7 @@ next. So whatever is done with an exchange needs no lock, and Ctrl-C arrives whe
 handled: nothing new is asked, and what is under way has a moment to end.
 
 The first question goes alone: where it is refused for a reason that holds for all of them, such as
-a wrong API key, it stays the only one.
+a wrong API key or a server that is not running, it stays the only one.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def ask_all(system: System, asks: Iterable[Ask], react: React) -> None:
                 down = down + 1 if exchange.failure and exchange.failure.down else 0
             last = exchanges[-1].failure
             if last and last.advice and not answered:
-                raise JobError(_refuses(system, last))
-            if down >= max(LEAST_FAILURES, 2 * threads):
-                raise JobError(_seems_down(system, exchanges[-1]))
+                raise JobError((_seems_down if last.passing else _refuses)(system, last))
+            if last and down >= max(LEAST_FAILURES, 2 * threads):
+                raise JobError(_seems_down(system, last))
     except KeyboardInterrupt:
         _let_end(under_way, outbox, react)
         raise
@@ -116,7 +116,7 @@ def _ended(ask: Ask, reply: Callable[[], object], seconds: float = 0.0) -> Excha
         text = checked(reply())
         return replied(ask, text, time.monotonic() - started)
     except ReplyError as error:
-        failure = Failure(error.reason, error.detail, error.down, error.advice)
+        failure = Failure(error.reason, error.detail, error.down, error.advice, error.passing)
     except Exception as error:  # a system of somebody else: its bug costs this question only
         failure = Failure(type(error).__name__, str(error))
     return failed(ask, failure, time.monotonic() - started)
@@ -139,10 +139,10 @@ def _refuses(system: System, failure: Failure) -> str:
     return f"{system.name} refuses ({failure.reason}{detail}). {failure.advice}"
 
 
-def _seems_down(system: System, last: Exchange) -> str:
-    failure = last.failure or Failure("no reply")
+def _seems_down(system: System, failure: Failure) -> str:
     detail = f": {failure.detail}" if failure.detail else ""
+    advice = f" {failure.advice}" if failure.advice else ""
     return (
-        f"{system.name} seems to be down ({failure.reason}{detail}). What was answered is kept;"
-        " when it is back, the same command goes on."
+        f"{system.name} seems to be down ({failure.reason}{detail}).{advice} What was answered is"
+        " kept; when it is back, the same command goes on."
     )

@@ -31,13 +31,15 @@ BLOCK = 1 << 16
 class Failure:
     """Why there is no reply: `reason` is counted, `detail` is what this one looked like.
 
-    `down` and `advice` are those of `ReplyError`; they matter while it is asked, and are not kept.
+    `down`, `advice` and `passing` are those of `ReplyError`; they matter while it is asked, and are
+    not kept.
     """
 
     reason: str
     detail: str = ""
     down: bool = False
     advice: str = ""
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

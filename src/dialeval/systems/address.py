@@ -27,8 +27,8 @@ def open_system(
     """The system at this address. `options` are those of its kind, `asking` says how to ask."""
     kind, place = split_address(address)
     asking = asking or Asking()
-    if kind != "openai" and (asking.key_env or asking.rate):
-        raise UsageError("an API key and a rate are of use for an openai: system only")
+    if kind != "openai" and (asking.key_env or asking.rate or asking.retries is not None):
+        raise UsageError("an API key, a rate and retries are of use for an openai: system only")
     return _OPENERS[kind](place, options or {}, asking)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import shlex
 import shutil
 import signal
@@ -21,12 +22,15 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
 from dialeval.systems.system import LARGEST_REPLY, Asking, ReplyError, as_messages
+
+_INTERPRETER = re.compile(r"(python|node|bash|sh|ruby|perl)[\d.]*")
 
 LAST_LINES = 5
 """Of standard error, to be shown with a failure."""
@@ -37,7 +41,7 @@ class Command:
 
     def __init__(self, address: str, asking: Asking) -> None:
         self._words = split(address)
-        self.name = Path(self._words[0]).name
+        self.name = name_of(self._words)
         self.concurrency = asking.concurrency or 1
         self._timeout = asking.timeout
         self._idle: queue.LifoQueue[_Process] = queue.LifoQueue()
@@ -179,6 +183,22 @@ class _Process:
         self._drain.join(0.5)
         said = " / ".join(self._errors)
         return f"; it said: {said[-400:]}" if said else ""
+
+
+def name_of(words: Sequence[str]) -> str:
+    """The program; where that is an interpreter, what it runs: every second bot is a `python`."""
+    program = Path(words[0]).name
+    options, runs = words[1:], ""
+    if program == "java":
+        runs = _after("-jar", options)
+    elif _INTERPRETER.fullmatch(program):
+        script = next((word for word in options if Path(word).is_file()), "")
+        runs = script or _after("-m", options)
+    return Path(runs).name or program
+
+
+def _after(flag: str, words: Sequence[str]) -> str:
+    return next((word for before, word in pairwise(words) if before == flag), "")
 
 
 def split(address: str) -> list[str]:

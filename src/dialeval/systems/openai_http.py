@@ -2,7 +2,8 @@
 
 vLLM, Ollama, llama.cpp and most hosted models speak it. The part after `#` is the model's name.
 Failures that may pass are tried again, after a wait that doubles or as long as the server asks for;
-a wait that the server asks for holds all questions, not only the one that was refused.
+a wait that the server asks for holds all questions, not only the one that was refused. A connection
+that cannot be made is not tried again while nothing has answered yet: the server is not running.
 
 The API key comes from an environment variable and goes into one request header. It is never stored
 or shown: where a server repeats it, in an error or in a reply, it is blotted out.
@@ -25,6 +26,7 @@ from dialeval.sample import Turn
 from dialeval.systems.http_post import Answer, post
 from dialeval.systems.pace import LONGEST_HOLD, Pace, back_off, retry_after
 from dialeval.systems.system import Asking, ReplyError, as_messages
+from dialeval.terminal import clean
 from dialeval.version import __version__
 
 USUAL_KEY = "OPENAI_API_KEY"
@@ -34,6 +36,10 @@ PASSING = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 DOWN = {401, 403, 404, 405, 410}
 """Statuses that speak of the address or the key, not of the question."""
 KEY_REFUSED = {401, 403}
+NOT_FOUND = {404, 405, 410}
+RETRIES = 3
+QUOTED = 80
+"""Characters of a web page that are shown, where a reply was expected."""
 
 
 UNSET = -1
@@ -69,6 +75,9 @@ class OpenAiServer:
         self._asking = asking
         self._pace = Pace(asking.rate)
         self._key = find_key(base, asking.key_env)
+        self._retries = RETRIES if asking.retries is None else asking.retries
+        self._met = False
+        """Has anything answered at this address?"""
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -85,12 +94,15 @@ class OpenAiServer:
         body = json.dumps(self._request(history)).encode("ascii")
         jitter = random.Random(f"{self._asking.seed} {body.hex()}")
         wait = 0.0
-        for attempt in range(self._asking.retries + 1):
+        for attempt in range(self._retries + 1):
             self._pace.wait(wait)
             try:
                 return self._blotted(self._ask(body))
             except ReplyError as error:
-                if not error.passing or attempt == self._asking.retries:
+                if error.down and error.passing and not self._met:
+                    error.advice = f"Is the server running at {self._base}?"
+                    raise self._without_key(error) from None
+                if not error.passing or attempt == self._retries:
                     raise self._without_key(error) from None
                 wait = back_off(attempt, jitter)
         raise AssertionError("the last attempt returns or raises")
@@ -115,22 +127,43 @@ class OpenAiServer:
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         answer = post(self._url, body, headers, self._asking.timeout)
+        self._met = True
         if answer.status != 200:
             self._refused(answer)
+        if is_web_page(answer.body):
+            raise ReplyError(
+                "not a chat completion",
+                self._start_of_page(answer.body),
+                down=True,
+                advice=self._about_the_path(),
+            )
         return content_of(answer.body)
 
     def _refused(self, answer: Answer) -> None:
-        status, said = answer.status, _said(answer.body)
+        page = is_web_page(answer.body)
+        status = answer.status
+        said = self._start_of_page(answer.body) if page else _said(answer.body)
         seconds = retry_after(answer.headers.get("retry-after")) if status in PASSING else 0.0
         if seconds > LONGEST_HOLD:
             raise ReplyError(f"HTTP {status}", f"asks to wait {seconds:.0f} s", down=True)
         self._pace.hold(seconds)
+        advice = self._about_the_path() if status in NOT_FOUND else ""
         raise ReplyError(
             f"HTTP {status}",
             said.strip(),
             passing=status in PASSING,
             down=status in DOWN,
-            advice=self._about_the_key() if status in KEY_REFUSED else "",
+            advice=self._about_the_key() if status in KEY_REFUSED else advice,
+        )
+
+    def _start_of_page(self, body: bytes) -> str:
+        text = " ".join(self._blotted(body.decode("utf-8", "replace")).split())
+        return f"a web page that begins with {clean(text)[:QUOTED]}"
+
+    def _about_the_path(self) -> str:
+        return (
+            f"Check the address {self._base} and the model {self.name}: the path of most servers is"
+            " /v1, as in openai:http://localhost:8000/v1#my-bot."
         )
 
     def _about_the_key(self) -> str:
@@ -147,6 +180,10 @@ class OpenAiServer:
         return ReplyError(
             error.reason, detail, passing=error.passing, down=error.down, advice=error.advice
         )
+
+
+def is_web_page(body: bytes) -> bool:
+    return body.lstrip()[:1] == b"<"
 
 
 def content_of(body: bytes) -> str:

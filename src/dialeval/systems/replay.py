@@ -54,9 +54,10 @@ def read_answers(path: Path) -> dict[Messages, str]:
     problems = Problems()
     place = Place(problems, str(path))
     answers: dict[Messages, str] = {}
+    is_empty = True
     try:
         for line, value in json_records(Source(path), place):
-            place.line = line
+            place.line, is_empty = line, False
             record = fields.record(value, place)
             if record.get("error") is not None and record.get("reply") is None:
                 continue  # a probe records its failures as well
@@ -66,6 +67,8 @@ def read_answers(path: Path) -> dict[Messages, str]:
     except UnreadableError as error:
         place.line = error.line
         place.error(error.field, error.problem)
+    if is_empty and not problems.errors:
+        place.error("", "the file is empty")
     if problems.errors:
         wrong = [problem for problem in problems.kept if problem.severity == "error"]
         raise InputError(wrong, problems.errors - len(wrong))

@@ -67,7 +67,7 @@ class Asking:
 
     concurrency  questions under way at once; None: what suits the kind of system
     timeout      seconds until an attempt is given up
-    retries      further attempts after a failure that may pass
+    retries      further attempts after a failure that may pass; None: what suits the system
     rate         requests a minute at most; None: no limit
     key_env      the environment variable with the API key; None: the usual one, if it is set
     seed         of the jitter of the waits between attempts
@@ -75,7 +75,7 @@ class Asking:
 
     concurrency: int | None = None
     timeout: float = 60.0
-    retries: int = 3
+    retries: int | None = None
     rate: float | None = None
     key_env: str | None = None
     seed: int = 0
