@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dialeval.errors import UsageError
 from dialeval.sample import Rating, Sample, Turn, Variant
-from dialeval.storage import atomic_path, samples_to_table, table_to_samples, write_text
+from dialeval.storage import atomic_path, held, samples_to_table, table_to_samples, write_text
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 texts = st.lists(text, max_size=3).map(tuple)
@@ -92,5 +93,18 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="file"):
+    with pytest.raises(UsageError, match="file is no directory"):
         write_text(tmp_path / "file" / "below", "x")
+
+
+def test_a_directory_as_the_file_to_write_is_named_and_kept(tmp_path):
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(UsageError, match=r"runs is a directory; name a file"):
+        write_text(tmp_path / "runs", "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_a_directory_below_a_file_is_a_slip_of_the_pen(tmp_path):
+    (tmp_path / "chats.jsonl").write_text("")
+    with pytest.raises(UsageError, match="Choose another -o"), held(tmp_path / "chats.jsonl" / "x"):
+        pass

@@ -1,7 +1,7 @@
 """Files on other machines: any URL that fsspec opens (`s3://`, `gs://`, `https://`, `hdfs://`).
 
 fsspec comes with the extras `models` and `ray`; most protocols need a package of their own (s3fs,
-gcsfs, aiohttp), which fsspec names where it is missing. Only files that a user names are opened.
+gcsfs, aiohttp), which is named where it is missing. Only files that a user names are opened.
 """
 
 from __future__ import annotations
@@ -11,6 +11,18 @@ import re
 from typing import IO, Any, cast
 
 from dialeval.errors import UsageError
+
+PACKAGES = {
+    "s3": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "http": "aiohttp requests",
+    "https": "aiohttp requests",
+    "abfs": "adlfs",
+    "az": "adlfs",
+    "sftp": "paramiko",
+}
+"""What fsspec needs to speak a protocol: its own messages have no line to copy."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
@@ -29,6 +41,8 @@ def expand(url: str) -> list[str]:
         found = sorted(files.unstrip_protocol(path) for path in files.glob(pattern))
     except UsageError:
         raise
+    except ImportError as error:
+        raise UsageError(f"{url}: {_missing(url, error)}") from error
     except Exception as error:  # every protocol has errors of its own
         raise UsageError(f"{url}: {error}") from error
     if not found:
@@ -43,9 +57,16 @@ def open_url(url: str) -> tuple[IO[bytes], int]:
         file = files.open(path, "rb")
     except (FileNotFoundError, PermissionError, UsageError):
         raise
+    except ImportError as error:
+        raise OSError(_missing(url, error)) from error
     except Exception as error:
         raise OSError(str(error) or type(error).__name__) from error
     return cast("IO[bytes]", file), int(getattr(file, "size", None) or 0)
+
+
+def _missing(url: str, error: ImportError) -> str:
+    packages = PACKAGES.get(url.partition("://")[0].lower())
+    return f"{error}. Install: pip install {packages}" if packages else str(error)
 
 
 def _fsspec() -> Any:

@@ -19,6 +19,9 @@ from dialeval.table import ScoreTable, score_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MOST_NAMED = 6
+"""Runs in a message."""
+
 FILES = ("job.json", "history.jsonl", "scores.parquet", "manifest.json")
 
 
@@ -128,12 +131,7 @@ def open_run(directory: str | Path) -> Run:
         manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
         run_format = manifest["run_format"]
     except (FileNotFoundError, NotADirectoryError):
-        if (path / "job.json").exists():
-            raise UsageError(
-                f"{path} is an unfinished run. Repeat the `dialeval score` command that started"
-                " it: it goes on where it stopped."
-            ) from None
-        raise UsageError(f"{path} is not a run: it has no manifest.json") from None
+        raise UsageError(_why_no_run(path)) from None
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise UsageError(f"{path} is not a readable run: its manifest.json is damaged") from error
     if not (path / "scores.parquet").is_file():
@@ -146,3 +144,28 @@ def open_run(directory: str | Path) -> Run:
             " Score again, or use the dialeval version named in its manifest."
         )
     return Run(path, manifest)
+
+
+def _why_no_run(path: Path) -> str:
+    """What lies there instead, and how to come to a run."""
+    if not path.exists():
+        return (
+            f"there is no run {str(path)!r}: no such folder. dialeval score FILE -o {path} makes it"
+        )
+    if path.is_file():
+        run = f"runs/{path.name.partition('.')[0]}"
+        return f"{path} is a file, not a run. Score it first: dialeval score {path} -o {run}"
+    if (path / "job.json").exists():
+        return (
+            f"{path} is an unfinished run. Repeat the `dialeval score` command that started"
+            " it: it goes on where it stopped."
+        )
+    if (path / "probe.json").exists():
+        return (
+            f"{path} is a probe, not a run. Score it first: dialeval score {path} -m diversity"
+            " -m consistency -o RUN"
+        )
+    if inside := sorted(str(run.parent) for run in path.glob("*/manifest.json")):
+        shown = inside if len(inside) <= MOST_NAMED else [*inside[:MOST_NAMED], "..."]
+        return f"{path} is not a run, but holds some: {', '.join(shown)}"
+    return f"{path} is not a run: it has no manifest.json. dialeval score FILE -o RUN makes one"

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.errors import JobError
+from dialeval.errors import JobError, UsageError
 from dialeval.sample import Rating, Sample, Turn, Variant
 
 if TYPE_CHECKING:
@@ -35,14 +35,19 @@ def atomic_path(destination: Path) -> Iterator[Path]:
     A link stays a link, and what it points to is replaced. What is no file (a pipe, a terminal,
     /dev/null) is not replaced but written to.
     """
-    if destination.exists() and not (destination.is_file() or destination.is_dir()):
+    if destination.is_dir():
+        raise UsageError(f"{destination} is a directory; name a file in it, or another one")
+    if destination.exists() and not destination.is_file():
         with tempfile.TemporaryDirectory() as elsewhere:
             yield Path(elsewhere) / destination.name
             whole = (Path(elsewhere) / destination.name).read_bytes()
         destination.write_bytes(whole)
         return
     destination = Path(os.path.realpath(destination))
-    destination.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UsageError(f"{destination.parent} is no directory: no file can be in it") from error
     try:
         handle, name = tempfile.mkstemp(prefix=f".{destination.name}.", dir=destination.parent)
     except OSError as error:
@@ -67,7 +72,9 @@ def held(directory: Path) -> Iterator[None]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise JobError(
+        # a file in the way is a slip of the pen; a full disk or a lack of rights is not
+        slip = isinstance(error, FileExistsError | NotADirectoryError)
+        raise (UsageError if slip else JobError)(
             f"cannot create {directory}: {error.strerror}. Choose another -o."
         ) from error
     lock = FileLock(directory / ".lock")

@@ -93,7 +93,7 @@ def test_other_scales_are_warned_about(dialeval, runs):
     [
         (["old"], "holds one system"),
         (["old", "old"], "given twice"),
-        (["old", "nowhere"], "is not a run"),
+        (["old", "nowhere"], "no such folder"),
         (["old", "new", "-m", "blue:n=1"], "Did you mean 'bleu:n=1'?"),
         (["old", "new", "--join", "item"], "has the same item"),
         (["old", "new", "--system", "bto"], "Did you mean 'bot'?"),

@@ -118,7 +118,7 @@ def test_the_names_that_common_joins_are_shown(dialeval):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fit", "nowhere"], "is not a run"),
+        (["fit", "nowhere"], "no such folder"),
         (["fit", "RUN", "-m", "lenght"], "Did you mean 'length'"),
         (["fit", "RUN", "-m", "chrf"], "has no metric 'chrf'"),
         (["fit", "RUN", "--map", "nope"], "it is literal, common, or a JSON file"),
@@ -129,7 +129,7 @@ def test_the_names_that_common_joins_are_shown(dialeval):
         (["show", "nope.json"], "cannot read weights: No such file"),
         (["show", "CRS", "--quality", "x"], "no weights for the quality 'x'"),
         (["show", "CRS", "--plot", "x.gif"], "a picture ends in .svg or .png"),
-        (["apply", "CRS", "nowhere"], "is not a run"),
+        (["apply", "CRS", "nowhere"], "no such folder"),
     ],
 )
 def test_wrong_input_is_told_without_a_traceback(dialeval, crs, runs, arguments, message):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -206,3 +207,18 @@ def test_a_reader_that_has_seen_enough_is_no_failure():
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("holistic")
+
+
+def test_models_check_without_a_name_checks_all_that_are_here(dialeval, monkeypatch, tmp_path):
+    from dialeval.models import inventory
+
+    first, second, *others = inventory.list_models()
+    there = [replace(one, path=tmp_path) for one in (first, second)]
+    absent = [replace(one, path=None) for one in others]
+    monkeypatch.setattr(inventory, "list_models", lambda: [*there, *absent])
+    monkeypatch.setattr(inventory, "verify", lambda name: None)
+    done = dialeval("models", "check")
+    assert done.out.splitlines() == [f"{one.name}: as it should be" for one in there]
+    monkeypatch.setattr(inventory, "list_models", lambda: absent)
+    done = dialeval("models", "check")
+    assert (done.code, "dialeval models get --preset default" in done.err) == (2, True)

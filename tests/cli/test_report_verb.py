@@ -86,3 +86,11 @@ def test_without_jinja_it_says_what_to_install(dialeval, run, tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "jinja2", None)
     done = dialeval("report", str(run), "-o", str(tmp_path / "r.html"))
     assert (done.code, "pip install 'dialeval[web]'" in done.err) == (2, True), done.err
+
+
+def test_one_dialogue_is_not_called_dialogues(dialeval, tmp_path):
+    dialeval(
+        "score", "-", "-m", "length", "-o", str(tmp_path / "r"), stdin='{"response": "Yes."}\n'
+    )
+    done = dialeval("report", str(tmp_path / "r"), "-o", str(tmp_path / "r.html"))
+    assert " 1 dialogue)" in done.err

@@ -55,9 +55,16 @@ def test_limit_takes_the_first_and_seed_takes_any(dialeval):
         (["score", EXAMPLE, "-m", "bleu", "--format", "chatt"], "Did you mean 'chat'?"),
         (["score", EXAMPLE, "-m", "bleu", "--scale", "overall=5..1"], "LOW..HIGH"),
         (["score", EXAMPLE, "-m", "bleu", "--map", "response"], "NAME=VALUE"),
-        (["score", EXAMPLE, "-m", "length", "--calibration", "nowhere"], "not a run"),
+        (["score", EXAMPLE, "-m", "length", "--calibration", "nowhere"], "no such folder"),
         (["metrics", "rogue"], "Did you mean 'rouge'?"),
-        (["export", "nowhere"], "not a run"),
+        (["export", "nowhere"], "no such folder"),
+        (["export", EXAMPLE], "is a file, not a run. Score it first: dialeval score"),
+        (["show", "README.md"], "is a file, not a run"),
+        (["export", "tests"], "is not a run: it has no manifest.json"),
+        (["score", EXAMPLE, "-m", "length", "--seed", "3"], "say with --limit how large"),
+        (["score", EXAMPLE, "-m", "length", "-o", "README.md/x"], "cannot create README.md/x"),
+        (["augment", EXAMPLE, "--with", "eda", "-o", "tests"], "tests is a directory"),
+        (["data", "convert", EXAMPLE, "-o", "README.md/x.jsonl"], "is no directory"),
         (["nonsense"], "No such command"),
     ],
 )
@@ -126,3 +133,38 @@ def test_a_model_that_is_not_here_says_how_to_get_it(dialeval):
     done = dialeval("score", EXAMPLE, "-m", "full")
     assert done.code == 2
     assert "dialeval models get smollm2-135m" in done.err
+
+
+def test_a_directory_is_no_file_to_export_to(dialeval, tmp_path):
+    run, folder = tmp_path / "run", tmp_path / "out"
+    dialeval("score", EXAMPLE, "-m", "length", "-o", str(run))
+    folder.mkdir()
+    done = dialeval("export", str(run), "--to", "csv", "-o", str(folder))
+    assert (done.code, done.err) == (
+        2,
+        f"{folder} is a directory; name a file in it, or another one\n",
+    )
+
+
+def test_a_probe_is_no_run_and_is_to_be_scored_first(dialeval, tmp_path):
+    (tmp_path / "probe.json").write_text("{}")
+    done = dialeval("export", str(tmp_path))
+    assert done.code == 2
+    assert f"is a probe, not a run. Score it first: dialeval score {tmp_path}" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score", EXAMPLE], "With -o, the same command goes on where it stopped."),
+        (["train", "lm", "--data", "x", "-o", "y"], "Interrupted. The same command goes on"),
+        (["doctor"], "Interrupted.\n"),
+    ],
+)
+def test_an_interrupted_verb_says_whether_it_goes_on(dialeval, monkeypatch, arguments, message):
+    def interrupt(self, context):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.core.TyperCommand.invoke", interrupt, raising=False)
+    done = dialeval(*arguments)
+    assert (done.code, message in done.err) == (130, True), done.err

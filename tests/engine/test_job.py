@@ -258,3 +258,14 @@ class Literally(Floored):
 
     def score(self, sample, answers):
         return dialeval.Score(float(sample.response))
+
+
+def test_only_the_metrics_that_differ_are_named_where_a_run_is_unfinished(tmp_path):
+    directory = RunDirectory(tmp_path)
+    directory.start({"metrics": ["bleu|v1|n:4", "length|v1|unit:words"]})
+    with pytest.raises(UsageError) as caught:
+        directory.start({"metrics": ["length|v1|unit:words", "bleu|v1|n:2"]})
+    assert str(caught.value).splitlines()[1:3] == ["  there: bleu|v1|n:4", "  here:  bleu|v1|n:2"]
+    assert "length" not in str(caught.value)
+    with pytest.raises(UsageError, match="the same ones in another order"):
+        directory.start({"metrics": ["length|v1|unit:words", "bleu|v1|n:4"]})

@@ -109,7 +109,7 @@ def test_a_run_of_something_else_says_what_is_missing(tmp_path):
     dialeval.score(dialeval.load(three_bots()), ["length"], out=run)
     with pytest.raises(UsageError, match="holds no answers"):
         probe_report(run)
-    with pytest.raises(UsageError, match="not a run"):
+    with pytest.raises(UsageError, match="no such folder"):
         probe_report(tmp_path / "nowhere")
 
 

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from dialeval.errors import InputError, JobError, UsageError
+from dialeval.errors import InputError, UsageError
 from dialeval.readers import check, convert, formats, load
 from dialeval.readers.id_set import IdSet
 from dialeval.registry import READERS
@@ -182,7 +182,7 @@ def test_conversion_needs_a_known_ending_and_a_place_to_write(tmp_path: Path) ->
     with pytest.raises(UsageError, match="end it in"):
         convert([FULL], tmp_path / "out.xlsx")
     (tmp_path / "file").write_text("")
-    with pytest.raises(JobError, match="cannot write"):
+    with pytest.raises(UsageError, match="file is no directory"):
         convert([FULL], tmp_path / "file" / "out.jsonl")
 
 

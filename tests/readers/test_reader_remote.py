@@ -58,3 +58,14 @@ def test_errors_name_the_url_and_the_line(bucket):
 def test_a_url_that_leads_nowhere_is_bad_input(bucket, url, message):
     with pytest.raises(dialeval.InputError, match=message):
         dialeval.load(url)
+
+
+@pytest.mark.parametrize("url", ["https://host/a.jsonl", "https://host/*.jsonl"])
+def test_a_missing_package_for_a_protocol_comes_with_a_line_to_install_it(monkeypatch, url):
+    def lacking(url):
+        raise ImportError("HTTPFileSystem requires more")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lacking)
+    with pytest.raises(dialeval.DialevalError, match="pip install aiohttp requests") as caught:
+        dialeval.load(url)
+    assert caught.value.exit_code == 2

@@ -38,9 +38,10 @@ def load_ratings(
 
 
 def _samples_of_run(path: PathLike) -> PathLike:
-    if not any((Path(path) / name).is_file() for name in ("manifest.json", "job.json")):
+    directory = Path(path)
+    if not any((directory / name).is_file() for name in ("manifest.json", "job.json")):
         return path
-    return open_run(path).directory / "scores.parquet"
+    return open_run(directory).directory / "scores.parquet"
 
 
 def some_rated(samples: Samples) -> Iterator[Sample]:

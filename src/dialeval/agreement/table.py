@@ -129,31 +129,25 @@ def agree(
 
 def open_rated(run: Run | str | Path, target: str, qualities: Sequence[str]) -> list[RatedLevel]:
     """The rated samples of a run, by its directory or opened already."""
-    from dialeval.run import open_run
-
     if isinstance(run, str | Path):
-        _check_is_run(Path(run))
-        run = open_run(run)
+        run = _open(Path(run))
     return rated_run(run, Target.parse(target), qualities)
 
 
-def _check_is_run(path: Path) -> None:
-    """A file of ratings, or the name of a data set, is the likeliest slip."""
-    if not path.exists():
+def _open(path: Path) -> Run:
+    """A file of ratings, or a folder of such files, is the likeliest slip."""
+    from dialeval.run import open_run
+
+    try:
+        return open_run(path)
+    except UsageError as error:
+        holds = ("manifest.json", "job.json", "probe.json", "*/manifest.json")
+        if not path.exists() or any(True for name in holds for _ in path.glob(name)):
+            raise
         raise UsageError(
-            f"there is no run {str(path)!r}: no such folder. dialeval score FILE -o {path} makes it"
-        )
-    if path.is_file():
-        raise UsageError(
-            f"{path} is a file, not a run. Score it first: dialeval score {path} -o"
-            f" runs/{path.name.partition('.')[0]}; or hold scores that you have against its"
-            f" ratings: dialeval agree {path} --scores SCORES.csv"
-        )
-    if not any((path / name).exists() for name in ("manifest.json", "job.json")):
-        raise UsageError(
-            f"{path} is not a run: it has no manifest.json. dialeval score FILE -o RUN makes one;"
-            " or name a file of ratings together with --scores SCORES.csv"
-        )
+            f"{error}; or hold scores that you have against its ratings: dialeval agree {path}"
+            " --scores SCORES.csv"
+        ) from None
 
 
 def agreement_rows(

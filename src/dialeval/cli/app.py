@@ -30,6 +30,12 @@ from dialeval.cli import (
 )
 from dialeval.version import __version__
 
+GOES_ON = {
+    "score": " With -o, the same command goes on where it stopped.",
+    "train": " The same command goes on where it stopped.",
+}
+"""Verbs that take up what was interrupted; `probe` says so itself."""
+
 
 class Verbs(typer.core.TyperGroup):
     """Handles what typer would swallow: Ctrl-C and a reader of our output that went away."""
@@ -40,7 +46,7 @@ class Verbs(typer.core.TyperGroup):
         except KeyboardInterrupt:
             from dialeval.terminal import say
 
-            say("\nInterrupted. With -o, the same command goes on where it stopped.", stderr=True)
+            say(f"\nInterrupted.{GOES_ON.get(ctx.invoked_subcommand, '')}", stderr=True)
             sys.exit(130)
         except BrokenPipeError:
             # `| head` has seen enough: silence the flush at exit, too.

@@ -81,6 +81,8 @@ def load_samples(
     """What these arguments ask for."""
     from dialeval.readers import load
 
+    if seed is not None and limit is None:
+        raise UsageError("--seed chooses a random selection: say with --limit how large")
     return load(
         *files,
         format=format,

@@ -1,4 +1,4 @@
-"""`dialeval models [get NAME | check NAME]`: what is here, what can be fetched."""
+"""`dialeval models [get NAME | check [NAME]]`: what is here, what can be fetched."""
 
 from __future__ import annotations
 
@@ -85,12 +85,18 @@ def get(
 
 @app.command()
 def check(
-    names: Annotated[list[str], typer.Argument(help="Models to check.", show_default=False)],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Models to check. Left out: all that are here.", show_default=False),
+    ] = None,
 ) -> None:
     """Read every byte of fetched models and compare their hashes."""
-    from dialeval.models.inventory import verify
+    from dialeval.models.inventory import list_models, verify
     from dialeval.terminal import say
 
-    for name in names:
+    here = [model.name for model in list_models() if model.path] if not names else []
+    if not names and not here:
+        raise UsageError("no model is here. Fetch some: dialeval models get --preset default")
+    for name in names or here:
         verify(name)
         say(f"{name}: as it should be")

@@ -61,6 +61,7 @@ def report(
     on which dialogues most, and whether it is significant.
     """
     from dialeval.report.build import write_report
+    from dialeval.table import count
     from dialeval.terminal import counting_bar, say
 
     with ExitStack() as bars:
@@ -84,12 +85,10 @@ def report(
     if as_json:
         typer.echo(json.dumps(asdict(written), indent=2))
     elif not quiet:
-        of = (
-            f"{written.shown:,} of {written.dialogues:,}"
-            if written.sampled
-            else f"{written.shown:,}"
-        )
-        say(f"wrote {written.path} ({written.bytes / 1e6:.1f} MB, {of} dialogues)", stderr=True)
+        shown = f"{written.shown:,} of " if written.sampled else ""
+        total = count(written.dialogues if written.sampled else written.shown, "dialogue")
+        size = f"{written.bytes / 1e6:.1f} MB"
+        say(f"wrote {written.path} ({size}, {shown}{total})", stderr=True)
     if open_page:
         import webbrowser
 

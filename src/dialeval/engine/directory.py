@@ -61,8 +61,8 @@ class RunDirectory:
             for key, value in job.items():
                 if earlier.get(key) != value:
                     raise UsageError(
-                        f"{self.path} holds an unfinished run with other {key}:"
-                        f" {earlier.get(key)} instead of {value}. Repeat the earlier command to"
+                        f"{self.path} holds an unfinished run with other {key}:\n"
+                        f"{_difference(earlier.get(key), value)}\nRepeat the earlier command to"
                         " resume it, add --overwrite to start again, or choose another -o."
                     )
             self.record("resumed")
@@ -126,6 +126,20 @@ class RunDirectory:
                 shutil.rmtree(entry)
             elif entry.name != ".lock":
                 entry.unlink()
+
+
+def _difference(there: Any, here: Any) -> str:
+    """What only one of them has, a line each: of two long lists most is the same."""
+    old, new = _entries(there), _entries(here)
+    lines = [f"  there: {entry}" for entry in old if entry not in new]
+    lines += [f"  here:  {entry}" for entry in new if entry not in old]
+    return "\n".join(lines or ["  the same ones in another order"])
+
+
+def _entries(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [f"{name} {json.dumps(one)}" for name, one in value.items()]
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
 def shard_bytes(table: pa.Table, digest: bytes) -> bytes:

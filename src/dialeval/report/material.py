@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from dialeval.sample import Level
 
 
-MOST_NAMED = 6
-"""Runs in a message."""
-
-
 @dataclass(frozen=True)
 class Entries:
     """The dialogues of one level. `rows` and each of `scores` are entries x runs; a row of -1 is
@@ -67,33 +63,10 @@ class Material:
 
 
 def open_runs(paths: Sequence[str | Path]) -> list[Run]:
-    """Runs by their directories; what is none is told apart from what is not there."""
+    """Runs by their directories."""
     if not paths:
         raise UsageError("name a run: dialeval report RUN -o report.html")
-    for path in map(Path, paths):
-        if not path.exists():
-            raise UsageError(
-                f"there is no run {str(path)!r}: no such folder. dialeval score FILE -o {path}"
-                " makes it"
-            )
-        if path.is_file():
-            raise UsageError(
-                f"{path} is a file, not a run. Score it first: dialeval score {path} -o"
-                f" runs/{path.name.partition('.')[0]}"
-            )
-        if not (path / "manifest.json").exists() and (inside := _runs_in(path)):
-            raise UsageError(f"{path} is not a run, but holds some: {', '.join(inside)}")
-        if (path / "probe.json").exists():
-            raise UsageError(
-                f"{path} is a probe, not a run. Score it first: dialeval score {path} -m diversity"
-                " -m consistency -o RUN"
-            )
     return [open_run(path) for path in paths]
-
-
-def _runs_in(folder: Path) -> list[str]:
-    found = sorted(str(path.parent) for path in folder.glob("*/manifest.json"))
-    return found if len(found) <= MOST_NAMED else [*found[:MOST_NAMED], "..."]
 
 
 def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Material:
