@@ -134,11 +134,13 @@ def test_a_worker_that_is_killed_costs_a_retry_and_not_the_job(tmp_path):
 def test_a_chunk_that_kills_every_worker_ends_the_job_and_can_be_resumed(tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
-    for number in range(TRIES):
+    for number in range(2 * TRIES):
         (marks / str(number)).touch()
     data, metrics = samples(200), [Deadly(marks=str(marks), at="s190")]
     with pytest.raises(JobError, match=r"3 workers died over the samples 's180' to 's199'"):
         score_on_ray(tmp_path / "run", metrics, data)
+    for mark in marks.iterdir():
+        mark.unlink()
     assert len(list((tmp_path / "run" / "shards").glob("[0-9]*.parquet"))) >= 7
     run = score_on_ray(tmp_path / "run", metrics, data)
     assert [entry["event"] for entry in run.history] == ["started", "resumed", "finished"]
