@@ -1,4 +1,4 @@
-"""`dialeval train seq2seq` and `dialeval train generator` as a person types them."""
+"""`dialeval train` as a person types it."""
 
 import json
 
@@ -71,3 +71,16 @@ def test_what_makes_no_sense_is_refused(dialeval, tmp_path, chats, arguments, pr
     assert done.code == 2
     assert problem in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("mme-relevance", "--negatives", "bm25"), "--negatives are drawn with --way pair"),
+        (("nli", "--from", "adapters", "--rank", "8"), "leave --rank out"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(dialeval, tmp_path, arguments, message):
+    verb, *options = arguments
+    done = dialeval("train", verb, "--data", "x", "-o", str(tmp_path / "out"), *options)
+    assert (done.code, message in done.err) == (2, True)
