@@ -32,6 +32,7 @@ class FilterOptions:
     doubtful       what happens to the others
     rounds         most rounds of labelling and training
     epochs         epochs of a round
+    learning_rate  of these epochs
     """
 
     mode: FilterMode = "paper"

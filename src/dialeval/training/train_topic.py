@@ -224,7 +224,7 @@ def _fresh(config: TopicGraphConfig, dropout: float, seed: int) -> TopicGraphNet
         return config.network(dropout)
 
 
-def _measured(recipe: TopicGraphRecipe, pairs: TopicPairs, split: str) -> dict[str, float | None]:
+def _measured(recipe: TopicGraphRecipe, pairs: TopicPairs, split: str) -> dict[str, float]:
     return {
         f"{split}_ranking_{name}": ranking(recipe.score(pairs, wrong))
         for name, wrong in fixed_negatives(pairs).items()
