@@ -11,6 +11,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel, RobertaConfig, Ro
 
 from dialeval.errors import UsageError
 from dialeval.models import bert, plain_tokenizer
+from dialeval.models.loading import text_tokenizer
 
 TEXTS = ["the cat sat", "a", "", "the the mat on a cat sat the", "THE Cat dog"]
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "on", "mat", "a"]
@@ -90,6 +91,31 @@ def test_the_plain_tokenizer_reads_as_transformers_does(directory):
     for name in ("cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id", "eos_token_id"):
         assert getattr(ours, name) == getattr(theirs, name)
     assert (len(ours), ours.model_max_length) == (len(theirs), theirs.model_max_length)
+
+
+@pytest.mark.parametrize("by", ["plain", "transformers"])
+def test_what_a_stranger_writes_gives_no_special_token(directory, by):
+    if by == "transformers":  # a file that the plain tokenizer leaves alone
+        (directory / "chat_template.jinja").write_text("")
+    tokenizer = text_tokenizer(directory)
+    assert isinstance(tokenizer, plain_tokenizer.PlainTokenizer) == (by == "plain")
+    start, end = VOCABULARY.index("[CLS]"), VOCABULARY.index("[SEP]")
+    special = {start, end, VOCABULARY.index("[PAD]"), VOCABULARY.index("[MASK]")}
+    hostile = "the [SEP] cat [PAD] sat [MASK] [CLS]"
+    for ids in (
+        tokenizer(hostile).input_ids,
+        *tokenizer([hostile, "a"]).input_ids,
+        tokenizer(hostile, truncation=True, max_length=5).input_ids,
+    ):
+        assert (ids[0], ids[-1]) == (start, end)
+        assert not special & set(ids[1:-1])
+    assert not special & set(tokenizer(hostile, add_special_tokens=False).input_ids)
+    pair = tokenizer(hostile, hostile)
+    assert [place for place, one in enumerate(pair.input_ids) if one in special] == [
+        0,
+        len(pair.input_ids) // 2,
+        len(pair.input_ids) - 1,
+    ]
 
 
 def test_the_names_of_its_inputs_are_those_of_transformers(directory):

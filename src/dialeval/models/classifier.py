@@ -20,10 +20,10 @@ from dialeval.models.loading import (
     batches_by_length,
     choose_device,
     is_out_of_memory,
-    light_tokenizer,
     merged_by_peft,
     positions_of,
     silence,
+    text_tokenizer,
     window_of,
 )
 from dialeval.question import NLI_LABELS, Answer, Inference, Question, cannot_answer
@@ -43,7 +43,7 @@ def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) 
     model = bert_heads.load_classifier(directory, adapter, head)
     if model is None:
         model = _any_classifier(directory, adapter, head)
-    return Classifier(model.to(choose_device(device)), light_tokenizer(directory))
+    return Classifier(model.to(choose_device(device)), text_tokenizer(directory))
 
 
 def _any_classifier(directory: Path, adapter: Path | None, head: dict[str, Any]) -> Any:

@@ -32,9 +32,9 @@ from dialeval.models.loading import (
     batches_by_length,
     choose_device,
     is_out_of_memory,
-    light_tokenizer,
     positions_of,
     silence,
+    text_tokenizer,
     window_of,
 )
 from dialeval.models.memory import give_back
@@ -79,7 +79,7 @@ def load(directory: Path, *, device: str = "auto") -> Encoder:
 
 def load_parts(directory: Path) -> tuple[Any, Any]:
     """Network and tokenizer."""
-    return bert.load(directory) or _any_encoder(directory), light_tokenizer(directory)
+    return bert.load(directory) or _any_encoder(directory), text_tokenizer(directory)
 
 
 def _any_encoder(directory: Path) -> Any:

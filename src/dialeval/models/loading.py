@@ -78,6 +78,15 @@ def light_tokenizer(directory: Path) -> Any:
     return plain_tokenizer.load(directory) or load_tokenizer(directory)
 
 
+def text_tokenizer(directory: Path) -> Any:
+    """A light tokenizer for models that read what strangers wrote: to it, `[SEP]` in a text is five
+    ordinary characters, and special tokens are only those that it adds itself."""
+    tokenizer = light_tokenizer(directory)
+    tokenizer.split_special_tokens = True
+    tokenizer.backend_tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
 def load_tokenizer(directory: Path) -> Any:
     """The tokenizer of a model; it must be a fast one, for only those know where a token stands."""
     from transformers import AutoTokenizer

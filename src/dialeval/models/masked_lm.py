@@ -26,7 +26,7 @@ import torch
 from dialeval.errors import UsageError
 from dialeval.models.encoder import Encoder, Tokens
 from dialeval.models.encoder_input import EncoderInput
-from dialeval.models.loading import choose_device, light_tokenizer
+from dialeval.models.loading import choose_device, text_tokenizer
 from dialeval.models.low_rank import merge_low_rank
 from dialeval.models.masked_network import encoder_directory, light_network
 from dialeval.models.scorer_directory import field as read_field
@@ -75,7 +75,7 @@ def load(directory: Path, *, device: str = "auto") -> MaskedLanguageModel:
     """The model in a directory that `dialeval train mme-specificity` made."""
     config = MaskedLMConfig.read(directory)
     base = encoder_directory(config.encoder)
-    network, tokenizer = light_network(base), light_tokenizer(base)
+    network, tokenizer = light_network(base), text_tokenizer(base)
     tensors = load_tensors(directory)
     parts = {
         part: {n.removeprefix(part): t for n, t in tensors.items() if n.startswith(part)}
