@@ -1,8 +1,13 @@
+from dataclasses import replace
+
 import pytest
 
 from dialeval import registry
 from dialeval.errors import UsageError
 from dialeval.registry import METRICS, Registry, make_metric, make_metrics
+from dialeval.sample import Sample, Turn, Variant
+
+VARIANTS = (Variant("hi", "hello"), Variant("hey", "hello there"))
 
 
 def test_an_unknown_name_gets_a_suggestion():
@@ -13,6 +18,20 @@ def test_an_unknown_name_gets_a_suggestion():
 def test_every_builtin_metric_has_the_name_it_is_registered_under():
     for name in METRICS.names():
         assert METRICS.get(name).name == name
+
+
+@pytest.mark.parametrize("need", ["context", "references", "variants"])
+def test_a_metric_declares_what_it_is_silent_without(need):
+    whole = Sample("s", (Turn("hi"),), "hello", references=("hey",), variants=VARIANTS)
+    without = replace(whole, **{need: ()})
+    specs = [*METRICS.names(), "ruber:blend=unreferenced", "consistency:groups=true"]
+    specs += ["deep-am-fm:referenced=true", "mme-crs:missing=rescale", "mme-crs:weights=wide"]
+    for metric in map(make_metric, specs):
+        assert bool(metric.obstacle(without)) == (need in metric.needs), metric.label
+    assert need not in make_metric("mme-crs:missing=rescale").needs
+    silent = {"context": {"mme-crs", "mme-avg", "deep-am-fm", "consistency", "usl-h", "pmi"}}
+    for name in silent.get(need, ()):
+        assert need in make_metric(name).needs
 
 
 def test_every_builtin_reader_has_the_name_it_is_registered_under():

@@ -92,7 +92,6 @@ class Metric:
     name: ClassVar[str] = ""
     version: ClassVar[int] = 1
     levels: ClassVar[frozenset[Level]] = frozenset({"turn"})
-    needs: ClassVar[frozenset[Need]] = frozenset()
     direction: ClassVar[Direction] = "higher"
     citation: ClassVar[str] = ""
     calibration: ClassVar[CalibrationKind | None] = None
@@ -104,6 +103,12 @@ class Metric:
         """The lowest and highest value. A plain class attribute, `range = (0.0, 1.0)`, will do
         unless it depends on the options."""
         return (-math.inf, math.inf)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What a sample must have. As with `range`, a plain class attribute will do unless it
+        depends on the options."""
+        return frozenset()
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         """What this metric wants to know about the sample. Most string metrics ask nothing."""
@@ -171,8 +176,9 @@ class Metric:
         """Why this metric has nothing to say about the sample; empty if it has."""
         if sample.level not in self.levels:
             return "no response" if sample.level == "dialogue" else "not a whole dialogue"
+        needs = self.needs
         for need in ("context", "references", "facts", "ratings", "variants"):
-            if need in self.needs and not getattr(sample, need):
+            if need in needs and not getattr(sample, need):
                 return f"no {need}"
         return ""
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Need, Part, option
 from dialeval.question import Judgement
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, PartValue, Score
@@ -34,8 +34,6 @@ NO_REFERENCES = "no references: blend=unreferenced does without"
 class BlendedMetric(Metric):
     """Base of the metrics with a referenced and an unreferenced half."""
 
-    needs = frozenset({"context"})
-
     model: str = option("", "the trained scorer")
     blend: Blend = option("unreferenced", "one half, or what is made of both")
     mode: Literal["paper", "released"] = option("paper", "the papers, or PONE's code")
@@ -47,10 +45,13 @@ class BlendedMetric(Metric):
             return (-math.inf, math.inf)
         return (0.0, 1.0) if self.blend == "unreferenced" else (-1.0, 1.0)
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"context"} if self.blend == "unreferenced" else {"context", "references"})
+
     def obstacle(self, sample: Sample) -> str:
-        if why := super().obstacle(sample):
-            return why
-        return NO_REFERENCES if self.blend != "unreferenced" and not sample.references else ""
+        why = super().obstacle(sample)
+        return NO_REFERENCES if why == "no references" else why
 
     def blended(self, unreferenced: Judgement, referenced: Score | None) -> Score:
         """The score of a sample; `referenced` is None where it has no references."""

@@ -31,7 +31,7 @@ from typing import Literal
 from dialeval.compose.composition import Composition, Term
 from dialeval.compose.composition_file import MissingWeightsError, find_composition
 from dialeval.compose.crs import Weights
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Need, Part, option
 from dialeval.metrics.judged_metric import MME_CITATION
 from dialeval.question import Answer, Question
 from dialeval.sample import Sample
@@ -53,6 +53,12 @@ class ComposedMetric(Metric):
     missing: Literal["none", "rescale"] = option(
         "none", "where a sub-metric has no value: no score, or the others share its weight"
     )
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """All that a sub-metric needs, unless the others may share its weight."""
+        terms = self._described() if self.missing == "none" else []
+        return frozenset(need for term, _ in terms for need in term.metric.needs)
 
     @abstractmethod
     def chosen(self, composition: Composition) -> Weights:

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Need, Part, option
 from dialeval.question import NLI_LABELS, Answer, Inference, Question
 from dialeval.sample import Sample
 from dialeval.scores import PartValue, Score
@@ -50,9 +50,15 @@ class Consistency(Metric):
     lowercase: bool = option(False, "the model reads everything in lower case (released code)")
     groups: bool = option(False, "judge groups of answers too, each answer against the first")
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset() if self.groups else frozenset({"context"})
+
     def obstacle(self, sample: Sample) -> str:
-        is_group = sample.response is None and len(sample.variants) > 1
-        return "no response" if sample.response is None and not (self.groups and is_group) else ""
+        is_group = self.groups and len(sample.variants) > 1
+        if sample.response is None and not is_group:
+            return "no response"
+        return super().obstacle(sample)
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         return [

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Need, Part, option
 from dialeval.metrics.judged_metric import judged_turns, nothing_to_judge
 from dialeval.question import Answer, Embed, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
@@ -54,12 +54,9 @@ class DeepAmFm(Metric):
     referenced: bool = option(False, "compare with references instead of the turn before")
     mode: Literal["paper", "released"] = option("paper", "the formula, or the authors' code")
 
-    def obstacle(self, sample: Sample) -> str:
-        if why := super().obstacle(sample):
-            return why
-        if self.referenced:
-            return "" if sample.references else "no references"
-        return "" if sample.context else "no context"
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"references"} if self.referenced else {"context"})
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         return [question for turn in self._turns(sample) for question in self._questions(turn)]
