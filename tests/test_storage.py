@@ -1,3 +1,4 @@
+import json
 import os
 from threading import Thread
 
@@ -7,7 +8,14 @@ from hypothesis import strategies as st
 
 from dialeval.errors import UsageError
 from dialeval.sample import Rating, Sample, Turn, Variant
-from dialeval.storage import atomic_path, held, samples_to_table, table_to_samples, write_text
+from dialeval.storage import (
+    atomic_path,
+    held,
+    samples_to_table,
+    table_to_samples,
+    write_json,
+    write_text,
+)
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
 texts = st.lists(text, max_size=3).map(tuple)
@@ -108,3 +116,12 @@ def test_a_directory_below_a_file_is_a_slip_of_the_pen(tmp_path):
     (tmp_path / "chats.jsonl").write_text("")
     with pytest.raises(UsageError, match="Choose another -o"), held(tmp_path / "chats.jsonl" / "x"):
         pass
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_what_json_has_no_number_for_leaves_the_old_file(tmp_path, number):
+    path = tmp_path / "a.json"
+    write_json(path, {"value": 1})
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_json(path, {"value": [number]})
+    assert json.loads(path.read_text()) == {"value": 1}

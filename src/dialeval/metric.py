@@ -140,6 +140,10 @@ class Metric:
         """The models that are asked, by role: `{"lm": "smollm2-135m"}`."""
         return {}
 
+    def uses(self) -> Mapping[str, str]:
+        """What each of the models, by role, must have learned to do."""
+        return {"model": self.use} if self.use else {}
+
     def signature_fields(self) -> Mapping[str, str]:
         """What moves the number besides the options: a library's version, a tokenizer."""
         return {}

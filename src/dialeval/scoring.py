@@ -118,8 +118,10 @@ def _built_in_models(metrics: Sequence[Metric]) -> ModelSource | None:
     from dialeval.models.source import Models
 
     for metric in metrics:
-        if model := metric.models().get("model"):
-            check_lesson(model, metric.use)
+        models = metric.models()
+        for role, use in metric.uses().items():
+            if model := models.get(role):
+                check_lesson(model, use)
     return Models()
 
 

@@ -103,7 +103,9 @@ def write_text(destination: Path, text: str) -> None:
 
 
 def write_json(destination: Path, value: Any) -> None:
-    write_text(destination, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    """What is no number in JSON (NaN, infinity) is refused: other readers could not read it."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    write_text(destination, text + "\n")
 
 
 @cache

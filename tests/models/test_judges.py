@@ -53,7 +53,13 @@ def test_a_judge_that_learned_something_else_is_refused(tmp_path, encoder, vecto
     sample = Sample("1", (Turn("hello"),), "hi")
     pairs = tiny_scorers.save_pair_scorer(tmp_path / "pairs", encoder)
     words = tiny_scorers.save_ruber(tmp_path / "words", vectors)
-    for spec in (f"mme-fluency:model={pairs}", f"pone:model={words}", f"coherence:model={pairs}"):
+    for spec in (
+        f"mme-fluency:model={pairs}",
+        f"pone:model={words}",
+        f"coherence:model={pairs}",
+        f"usl-h:model={encoder},fluency={pairs}",
+        f"usl-h:model={encoder},fluency={encoder},relevance={words}",
+    ):
         with pytest.raises(UsageError, match=r"was trained for .*, and is asked for"):
             dialeval.score([sample], [spec])
     check_lesson(str(pairs), "bert-ruber")

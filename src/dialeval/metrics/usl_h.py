@@ -106,3 +106,6 @@ class UslH(Metric):
 
     def models(self) -> Mapping[str, str]:
         return {"model": self.model, "fluency": self.fluency, "relevance": self.relevance}
+
+    def uses(self) -> Mapping[str, str]:
+        return {"model": self.use, "fluency": MmeFluency.use, "relevance": MmeRelevance.use}
