@@ -75,3 +75,17 @@ def test_a_training_says_what_its_validation_belongs_to(capsys):
     first, second = capsys.readouterr().err.splitlines()
     assert "validation accuracy 0.250 before training" in first
     assert "validation accuracy 0.750 after epoch 1" in second
+
+
+def test_the_time_left_is_that_of_the_seed_at_work(monkeypatch, capsys):
+    loop = pytest.importorskip("dialeval.training.loop", reason="needs the extra 'train'")
+    clock = iter([0.0, 0.0, 60.0, 6000.0, 6060.0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(clock))
+    with terminal.training_bar() as report:
+        for step in (1, 2, 1, 2):  # a second seed begins much later
+            report(loop.State(step=step), 11)
+    assert capsys.readouterr().err.splitlines() == [
+        "training: step 2 of 11, at most about 9 min left",
+        "training: step 1 of 11",
+        "training: step 2 of 11, at most about 9 min left",
+    ]

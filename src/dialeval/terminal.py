@@ -132,8 +132,11 @@ def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, i
 def training_bar(*, quiet: bool = False) -> Iterator[Callable[[State, int], None]]:
     """Shows a training: steps, the loss of the last ones, the last validation."""
     last = time.monotonic()
-    begun: tuple[float, int] | None = None
-    """When the first step ended, and its number: a resumed training does not start at 1."""
+    begun = (0.0, sys.maxsize)
+    """When the first step ended, and its number: a resumed training does not start at 1, and after
+    one seed comes the next."""
+    before = sys.maxsize
+    """The step that was told last."""
 
     def describe(state: State) -> str:
         recent = state.losses[-20:]
@@ -160,17 +163,18 @@ def training_bar(*, quiet: bool = False) -> Iterator[Callable[[State, int], None
     else:
 
         def update(state: State, steps: int) -> None:
-            nonlocal last, begun
+            nonlocal last, begun, before
             now = time.monotonic()
-            begun = begun or (now, state.step)
+            if state.step < before:
+                begun = (now, state.step)
+            before = state.step
             if now - last >= PLAIN_PROGRESS_SECONDS or state.step == steps:
                 last = now
-                left = (now - begun[0]) / max(1, state.step - begun[1]) * (steps - state.step)
-                say(
-                    f"training: step {state.step:,} of {steps:,}, {describe(state)},"
-                    f" about {left / 60:.0f} min left",
-                    stderr=True,
-                )
+                words = [f"training: step {state.step:,} of {steps:,}", describe(state)]
+                if begun[1] < state.step < steps:
+                    left = (now - begun[0]) / (state.step - begun[1]) * (steps - state.step)
+                    words.append(f"at most about {left / 60:.0f} min left")
+                say(", ".join(filter(None, words)), stderr=True)
 
         yield update
 
