@@ -56,7 +56,8 @@ def detect(source: Source) -> Reader:
     raise UnreadableError(
         "the format is not recognised: looked for JSON records with messages, response, responses"
         " or annotations, a table whose header has a column response, Parquet, and the files of"
-        f" known data sets. If you know the format name it: --format {{{known}}}"
+        f" known data sets. If you know the format, name it: --format {{{known}}}. Where a command"
+        " has no --format, convert first: dialeval data convert FILE --format NAME -o chats.jsonl"
     )
 
 

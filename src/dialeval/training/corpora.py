@@ -109,8 +109,8 @@ def _split(name: str, dialogues: tuple[Dialogue, ...]) -> Corpus:
     """90 : 5 : 5, at least two in each, in the order of a digest: the same for the same data."""
     if len(dialogues) < FEWEST:
         raise UsageError(
-            f"{name}: {len(dialogues)} dialogues are too few; it takes {FEWEST} to train, validate"
-            " and test on"
+            f"{name}: dialogues to learn from: {len(dialogues)}. It takes at least {FEWEST} to"
+            " train, validate and test on"
         )
     ordered = sorted(dialogues, key=_digest)
     held = max(2, len(ordered) // 20)
