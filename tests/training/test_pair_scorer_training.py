@@ -77,7 +77,7 @@ def test_bert_ruber_learns_that_topics_match(chats, tmp_path):
         "metric": "bert-ruber",
         "encoder": "topics",
         "pooling": "mean",
-        "context": "last",
+        "context": "weighted",
         "dimensions": 8,
         "hidden": [16, 8],
         "truncate_words": 100,

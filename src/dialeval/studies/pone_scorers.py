@@ -39,7 +39,8 @@ def variants(encoder: str, positives: str = "eda") -> dict[str, PairScorerOption
     """The five scorers, by the paper's names."""
     from dialeval.training.fit_pair_scorer import PairScorerOptions
 
-    full = PairScorerOptions(encoder=encoder, pairs=PAIRS, positives=positives)
+    # The paper's tables are of single turns: the query is the turn before.
+    full = PairScorerOptions(encoder=encoder, context="last", pairs=PAIRS, positives=positives)
     random, unfiltered = replace(full.sampler, name="random"), replace(full.filter, mode="none")
     return {
         BASELINE: full.as_bert_ruber(),

@@ -55,7 +55,7 @@ class PairScorerOptions:
     metric: PairMetric = "pone"
     encoder: str = "minilm-l6"
     pooling: Pooling = "mean"
-    context: ContextRule = "last"
+    context: ContextRule = "weighted"
     truncate_words: int = 100
     pairs: int | None = 45_000
     sampler: SamplerOptions = field(default_factory=SamplerOptions)

@@ -19,7 +19,7 @@ def bert_ruber(
     data: Corpora,
     out: Out,
     model: Encoder = "minilm-l6",
-    context: Context = "last",
+    context: Context = "weighted",
     pairs: Pairs = 45_000,
     matrix: MatrixStart = "identity",
     epochs: Epochs = 100,

@@ -65,7 +65,7 @@ def pone(
     data: Corpora,
     out: Out,
     model: Encoder = "minilm-l6",
-    context: Context = "last",
+    context: Context = "weighted",
     pairs: Pairs = 45_000,
     sampler: Annotated[
         Literal["weighted", "random", "middle", "bm25"],
