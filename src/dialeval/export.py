@@ -4,9 +4,8 @@ csv, jsonl, parquet   one row per sample: who said what to whom, mean ratings, a
 latex, markdown       the summary table, for papers and pages
 dstc10                dialogue_id and score: to hand in to an evaluation of metrics
 
-A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, and dialogue text is
-written by strangers. So such text gets a leading apostrophe in CSV, which spreadsheets hide, unless
-the caller asks for the text as it is. Numbers are never touched.
+Text in CSV that a spreadsheet would run is neutralised (`spreadsheet.py`), unless the caller asks
+for the text as it is. Numbers are never touched.
 """
 
 from __future__ import annotations
@@ -18,13 +17,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError, did_you_mean
+from dialeval.spreadsheet import neutralise
 from dialeval.storage import atomic_path
 from dialeval.terminal import clean
 
 if TYPE_CHECKING:
     from dialeval.run import Run
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def export(run: Run, to: str, destination: Path, *, raw: bool = False) -> None:
@@ -47,11 +45,6 @@ def export_text(run: Run, to: str, file: IO[str], *, raw: bool = False) -> None:
             f"cannot export to {to!r}.{did_you_mean(to, known)} Known: {', '.join(known)}"
         )
     _WRITERS[to](run, file, raw)
-
-
-def neutralise(text: str) -> str:
-    """The text as a spreadsheet cell that is shown and never run."""
-    return "'" + text if text.startswith(FORMULA_STARTS) else text
 
 
 def _write_csv(run: Run, file: IO[str], raw: bool) -> None:

@@ -34,6 +34,9 @@ class Score:
             raise ValueError("a score without a value needs a note that says why")
         if self.value is not None and not math.isfinite(self.value):
             raise ValueError(f"a score must be finite, not {self.value}")
+        for name, part in self.parts.items():
+            if not isinstance(part, tuple) and not math.isfinite(part):
+                raise ValueError(f"the part {name!r} of a score must be finite, not {part}")
 
     @classmethod
     def missing(cls, why: str, counts: Any = None) -> Score:

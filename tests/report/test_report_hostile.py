@@ -10,10 +10,11 @@ from report.page_reader import PageReader
 from report.report_runs import METRICS, hostile_sample
 
 import dialeval
-from dialeval.export import FORMULA_STARTS, export_text
+from dialeval.export import export_text
 from dialeval.report.build import write_report
 from dialeval.report.dialogue import dialogue_view
 from dialeval.report.look import environment, visible
+from dialeval.spreadsheet import FORMULA_STARTS
 from dialeval.studies.render import markdown_table
 from dialeval.terminal import clean
 

@@ -132,11 +132,14 @@ def correlate(
     by: By,
     bootstrap: Bootstrap | None = None,
     names: Sequence[Name] = NAMES,
+    flat: float | None = None,
 ) -> Mapping[Name, Correlation | WithinGroups]:
-    """Correlations of the items that the grouping compares."""
+    """Correlations of the items that the grouping compares; `flat` as in `within_groups`."""
     if by == "turn":
         return correlations(scores, human, bootstrap, names)
     if by == "system":
         means = system_means(scores, human, groups)
         return correlations(means.x, means.y, bootstrap, names)
-    return {name: within_groups(scores, human, groups, COEFFICIENTS[name]) for name in names}
+    return {
+        name: within_groups(scores, human, groups, COEFFICIENTS[name], flat=flat) for name in names
+    }

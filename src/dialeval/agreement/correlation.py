@@ -47,6 +47,9 @@ Coefficient: TypeAlias = Callable[[Numbers, Numbers, Bootstrap | None], "Correla
 FEWEST = 3
 """Two pairs always correlate perfectly."""
 
+CONSTANT = "constant"
+"""Why there is no correlation where all items of a side have the same number."""
+
 
 @dataclass(frozen=True)
 class Correlation:
@@ -146,7 +149,7 @@ def _why_undefined(name: Name, pairs: Pairs) -> str:
     if pairs.n < FEWEST:
         return f"fewer than {FEWEST} pairs"
     if any(side.min() == side.max() for side in (pairs.x, pairs.y)):
-        return "constant"
+        return CONSTANT
     if name == "pearson" and not (np.isfinite(pairs.x).all() and np.isfinite(pairs.y).all()):
         return "infinite values"
     return ""

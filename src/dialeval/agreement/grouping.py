@@ -24,12 +24,14 @@ import numpy as np
 
 from dialeval.agreement.bootstrap import Bootstrap
 from dialeval.agreement.correlation import (
+    CONSTANT,
     Coefficient,
     Correlation,
     Numbers,
     complete_pairs,
     spearman,
 )
+from dialeval.agreement.exact_means import exact_mean, settled
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.agreement.student import student_quantile, student_two_sided_p
 
@@ -95,8 +97,8 @@ def system_means(x: Numbers, y: Numbers, systems: Sequence[Hashable]) -> SystemM
     for i, items in enumerate(members):
         pairs = complete_pairs(first[items], second[items])
         if pairs.n:
-            means[:, i] = pairs.x.mean(), pairs.y.mean()
-    return SystemMeans(means[0], means[1])
+            means[:, i] = exact_mean(pairs.x), exact_mean(pairs.y)
+    return SystemMeans(settled(means[0]), settled(means[1]))
 
 
 def within_groups(
@@ -105,12 +107,21 @@ def within_groups(
     groups: Sequence[Hashable],
     coefficient: Coefficient = spearman,
     level: float = 0.95,
+    flat: float | None = None,
 ) -> WithinGroups:
-    """The mean of the correlations within groups, each group counting alike."""
+    """The mean of the correlations within groups, each group counting alike.
+
+    flat    what a group counts as where x is the same for all items and y is not; None: it is left
+            out. Metrics that are compared must be held against the same groups.
+    """
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    found = [
-        coefficient(first[items], second[items], None) for items in group_members(groups, len(x))
-    ]
+
+    def inside(items: Integers) -> Correlation:
+        one = coefficient(first[items], second[items], None)
+        is_flat = one.reason == CONSTANT and np.ptp(complete_pairs(first[items], second[items]).y)
+        return replace(one, value=flat, reason="") if flat is not None and is_flat else one
+
+    found = [inside(items) for items in group_members(groups, len(x))]
     values = [one.value for one in found if one.value is not None]
     undefined = Counter(one.reason for one in found if one.value is None)
     result = WithinGroups(

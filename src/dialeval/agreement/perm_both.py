@@ -25,7 +25,6 @@ left out. Where a swap makes the scores of a group all the same, its r counts as
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -34,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.agreement.coefficient import pearson_of, spearman_of
+from dialeval.agreement.exact_means import exact_mean, settled
 from dialeval.agreement.exact_sums import weighted_sums
 from dialeval.agreement.product_moment import ROUNDING, spearman_of_counts
 from dialeval.agreement.ranks import Floats, dense
@@ -199,10 +199,8 @@ class _Groups:
         return np.add.reduceat(rows, self.starts, axis=1)
 
     def exact_means(self, values: Floats) -> Floats:
-        """Rounded once: groups of the same ratings in another order have the same mean."""
-        parts = np.split(values, self.starts[1:])
-        sums = [math.fsum(part) if np.isfinite(part).all() else np.nan for part in parts]
-        return np.array(sums) / self.sizes
+        """Groups with the same mean are tied, as they are in `grouping.system_means`."""
+        return settled(np.array([exact_mean(part) for part in np.split(values, self.starts[1:])]))
 
     def spread(self, values: Floats) -> Floats:
         return np.repeat(values, self.sizes, axis=1)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.agreement.exact_means import settled
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.agreement.score_file import Scores
 from dialeval.agreement.targets import Target
@@ -215,7 +216,8 @@ def check_qualities(dataset: str, known: Iterable[str], wanted: Sequence[str]) -
 def _quality(found: _Level, quality: str, target: Target) -> RatedQuality:
     places = np.asarray(found.places[quality], dtype=np.int64)
     if target.kind == "mean":
-        return RatedQuality(places, np.asarray(found.means[quality])[:, np.newaxis], ("mean",))
+        means = settled(np.asarray(found.means[quality]))
+        return RatedQuality(places, means[:, np.newaxis], ("mean",))
     table, raters = _table(found.ratings[quality])
     if target.kind == "max-over-raters":
         return RatedQuality(places, table, tuple(raters))

@@ -3,7 +3,9 @@
 For each quality the metrics stand in the order of their correlation with people, and each pair is
 tested (Williams or PERM-BOTH, two-sided), p corrected by Holm over all pairs of the quality. Order
 and tests rest on the same samples, those that every metric scored: on others of its own, a metric
-could stand above one that beats it. A metric without any score takes no part in that.
+could stand above one that beats it. A metric without any score takes no part in that. For the same
+reason a group whose scores are all the same counts as 0 within groups (`--by within-item`): the
+metric ordered nothing there. Alone, a metric is not held against such groups.
 
 Going down the ranking, a new cluster begins with the first metric that is significantly worse than
 a metric of the current cluster (rule `any` of `clusters.py`, as in mt-metrics-eval): what shares
@@ -193,7 +195,7 @@ def _ranking(
     field = common.cases
     found = {
         case.metric: correlate(
-            oriented(case), case.ratings[:, 0], case.groups, by, names=[coefficient]
+            oriented(case), case.ratings[:, 0], case.groups, by, names=[coefficient], flat=0.0
         )[coefficient]
         for case in field
     }

@@ -18,6 +18,7 @@ from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.run import Run, open_run
+from dialeval.spreadsheet import restored
 
 Scores = Mapping[str, Mapping[str, float | None]]
 """Metric -> id of the sample -> score."""
@@ -82,7 +83,7 @@ def _read(source: Source, place: Place) -> dict[str, dict[str, float | None]]:
             place.error("", f"{len(cells)} cells, but the header has {len(header)} columns")
             continue
         row = dict(zip(header, cells, strict=True))
-        ident = row["id"].strip()
+        ident = restored(row["id"].strip())
         if not ident:
             place.error("id", "missing")
         elif ident in seen:

@@ -21,6 +21,7 @@ import numpy as np
 
 from dialeval.agreement.bootstrap import Bootstrap
 from dialeval.agreement.correlation import Coefficient, Correlation, Numbers, spearman
+from dialeval.agreement.exact_means import settled
 from dialeval.agreement.grouping import WithinGroups
 from dialeval.agreement.ranks import Floats
 from dialeval.errors import UsageError
@@ -68,17 +69,11 @@ class MaximumOverRaters:
 
 
 def mean_rating(ratings: Floats) -> Floats:
-    """Mean over the raters who answered, per item; NaN where nobody did.
-
-    Items rated 1, 4 and 2, 3 are tied, and rounding must not set them apart: sums are taken in
-    ascending order and cut to 12 digits of the largest rating.
-    """
+    """Mean over the raters who answered, per item; NaN where nobody did."""
     given = (~np.isnan(ratings)).sum(axis=1)
     sums = np.nansum(np.sort(ratings, axis=1), axis=1)
     means: Floats = np.divide(sums, given, out=np.full(len(sums), np.nan), where=given > 0)
-    if not (given.any() and (size := float(np.nanmax(np.abs(ratings))))):
-        return means
-    return np.round(means, 12 - int(np.ceil(np.log10(size))))
+    return settled(means)
 
 
 def one_rater(ratings: Floats, rater: int) -> Floats:

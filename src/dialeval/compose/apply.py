@@ -13,7 +13,7 @@ from dialeval.compose.composition import Composition
 from dialeval.compose.evidence import metric_columns, term_column
 from dialeval.compose.leave_one_out import composed
 from dialeval.errors import UsageError
-from dialeval.export import neutralise
+from dialeval.spreadsheet import neutralise
 
 if TYPE_CHECKING:
     from dialeval.run import Run

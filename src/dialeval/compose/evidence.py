@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.agreement.dstc10 import protocol_rating
-from dialeval.agreement.ranks import Floats
+from dialeval.agreement.exact_means import settled
+from dialeval.agreement.ranks import Floats, Integers
 from dialeval.compose.composition import VALUE, Term, term_signature
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.sample import Level, Sample
@@ -58,6 +59,12 @@ class Evidence:
     metrics: Mapping[str, MetricColumns]
     ratings: Mapping[str, Floats]
     texts: frozenset[bytes]
+
+    @property
+    def rated(self) -> Integers:
+        """Places of the samples that somebody rated."""
+        known = [~np.isnan(column) for column in self.ratings.values()]
+        return np.flatnonzero(np.any(known, axis=0))
 
     def scaled(self, term: Term) -> Floats:
         """The column of a term on its scale, from 0 to 1."""
@@ -182,14 +189,16 @@ def _rows(columns: MetricColumns, places: Sequence[int]) -> MetricColumns:
 def _ratings(name: str, samples: Sequence[Sample]) -> dict[str, Floats]:
     qualities = dict.fromkeys(quality for sample in samples for quality in sample.ratings)
     return {
-        quality: np.array(
-            [
-                protocol_rating(name, sample.ratings[quality])
-                if quality in sample.ratings
-                else None
-                for sample in samples
-            ],
-            dtype=np.float64,
+        quality: settled(
+            np.array(
+                [
+                    protocol_rating(name, sample.ratings[quality])
+                    if quality in sample.ratings
+                    else None
+                    for sample in samples
+                ],
+                dtype=np.float64,
+            )
         )
         for quality in qualities
     }

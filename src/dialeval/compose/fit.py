@@ -158,13 +158,15 @@ def fit_set(evidence: Evidence, terms: Sequence[Term], options: FitOptions) -> l
 
 
 def draw(evidence: Evidence, options: FitOptions) -> list[int]:
-    """Places of the samples that are correlated. They depend on the seed and on the data set, not
-    on which other data sets there are, so that a left-out one changes nothing else."""
-    if evidence.n <= options.sample:
-        return list(range(evidence.n))
+    """Places of the rated samples that are correlated. They depend on the seed and on the data set,
+    not on which other data sets there are, so that a left-out one changes nothing else."""
+    rated = evidence.rated
+    if len(rated) <= options.sample:
+        return [int(place) for place in rated]
     key = hashlib.sha256(f"{evidence.digest}/{evidence.level}".encode()).digest()
     generator = np.random.default_rng([options.seed, int.from_bytes(key[:8])])
-    return sorted(generator.permutation(evidence.n)[: options.sample].tolist())
+    chosen = generator.permutation(len(rated))[: options.sample]
+    return sorted(rated[chosen].tolist())
 
 
 def average_over_sets(
@@ -250,7 +252,7 @@ def _provenance(
                 "name": one.name,
                 "counts as": first[place],
                 "level": one.level,
-                "samples": one.n,
+                "samples": len(one.rated),
                 "sha256": one.digest,
                 "fitted": [found.to_record() for found in fitted[place]],
             }

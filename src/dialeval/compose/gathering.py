@@ -68,7 +68,7 @@ def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ())
     return Gathered(
         sets,
         tuple(Ingredient(label, term_signature(signatures[label])) for label in chosen),
-        tuple(label for label in common if label not in chosen),
+        tuple(label for label in common if label not in chosen and _is_rival(label, opened)),
         find_families(sets),
         tuple(
             f"{one.name}: none of the metrics has a value there: left out"
@@ -76,6 +76,13 @@ def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ())
             if one not in sets
         ),
     )
+
+
+def _is_rival(label: str, runs: Sequence[Run]) -> bool:
+    """Whether a metric can be held against the composition on left-out data: it is the same one in
+    all runs, and no composition itself, which may have been fitted on just these data."""
+    signatures = {term_signature(run.signatures[label]) for run in runs}
+    return len(signatures) == 1 and label.partition(":")[0] not in COMPOSED
 
 
 def _has_values(evidence: Evidence, labels: Sequence[str]) -> bool:

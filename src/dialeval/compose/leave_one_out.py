@@ -20,7 +20,7 @@ import numpy as np
 from dialeval.agreement.coefficient import Agreement, spearman_of
 from dialeval.agreement.dstc10 import OfOneMetric, flat_mean, two_level_mean
 from dialeval.agreement.ranks import Floats
-from dialeval.compose.composition import Chosen, Composition
+from dialeval.compose.composition import OVERALL, Chosen, Composition
 from dialeval.compose.evidence import Evidence
 from dialeval.compose.fit import USUAL, FitOptions, compose
 from dialeval.compose.gathering import Gathered
@@ -148,7 +148,7 @@ def try_on(
         scores = {
             CRS: composed(columns, chosen),
             AVERAGE: composed(columns, composition.average),
-            SINGLE: composed(columns, composition.overall),
+            SINGLE: composed(columns, composition.weights_for(OVERALL[0])),
             **alone,
         }
         rho = {name: spearman_of(column, ratings) for name, column in scores.items()}
@@ -157,10 +157,10 @@ def try_on(
 
 
 def weights_on(composition: Composition, quality: str) -> Chosen:
-    """Those of the quality, if it was rated in some set, else those for data unknown."""
+    """Those of the quality, if it was rated in some set, else what `mme-crs` takes of itself."""
     if quality in composition.weights:
         return Chosen(quality, composition.weights[quality])
-    return composition.overall
+    return composition.weights_for(OVERALL[0])
 
 
 def composed(columns: Floats, chosen: Chosen) -> Floats:

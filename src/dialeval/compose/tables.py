@@ -56,7 +56,7 @@ def source_lines(composition: Composition) -> Lines:
         ]
         for one in composition.provenance.get("sets", [])
     ]
-    return ["data set", "samples", "drawn", "qualities"], rows
+    return ["data set", "rated", "drawn", "qualities"], rows
 
 
 def correlation_lines(composition: Composition, qualities: Sequence[str]) -> Lines:

@@ -5,7 +5,7 @@ jsonl, csv, parquet   one record per sample, as `agree`, `raters` and `load` rea
 answers               one line of JSON for each answer that counts, with all that is known of it:
                       who, when, on which page, in which order, attention check or not
 
-Text in CSV that a spreadsheet would run is neutralised as in `dialeval.export`.
+Text in CSV that a spreadsheet would run is neutralised (`spreadsheet.py`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from dialeval.errors import UsageError, did_you_mean
-from dialeval.export import neutralise
 from dialeval.rating.results import rated_samples
 from dialeval.rating.store import Store
 from dialeval.sample import Sample
+from dialeval.spreadsheet import neutralise
 from dialeval.storage import atomic_path, sample_schema, samples_to_table
 
 FORMATS = ("jsonl", "csv", "parquet", "answers")

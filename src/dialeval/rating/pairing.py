@@ -9,7 +9,7 @@ answer meets only those of its own system. Of three sides and more, every two me
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -48,7 +48,11 @@ def pair_up(material: Sequence[Material]) -> Pairs:
                 if (value := key(sample)) is not None:
                     group = (sample.level, sample.system if own_system else "", value)
                     groups.setdefault(group, {}).setdefault(side, sample)
-        shared = [group for group in groups.values() if len(group) > 1]
+        shared = [
+            {side: _with_item(sample, key) for side, sample in group.items()}
+            for group in groups.values()
+            if len(group) > 1
+        ]
         if shared:
             total = sum(len(samples) for samples in sides.values())
             return _pairs(shared, total - sum(map(len, shared)))
@@ -88,6 +92,15 @@ def _pairs(groups: Sequence[dict[str, Sample]], left_out: int) -> Pairs:
     if not pairs:
         raise UsageError("there is nothing to compare: all answers are the same on all sides")
     return Pairs(tuple(pairs), left_out, same)
+
+
+def _with_item(sample: Sample, key: Callable[[Sample], Hashable | None]) -> Sample:
+    """Pairs of the same group are not independent: what joined them is kept where the data do not
+    say what belongs together."""
+    if sample.item or sample.dialogue:
+        return sample
+    value = key(sample)
+    return replace(sample, item=value.hex() if isinstance(value, bytes) else str(value))
 
 
 def _by_id(sample: Sample) -> Hashable | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
 LONGEST_SUBMISSION = 100
+LAST_POSITION = 2**31 - 1
+"""A larger number does not fit into the column of a database."""
 MOST_REMEMBERED = 200_000
 """Assignments in memory."""
 
@@ -105,6 +107,8 @@ class Store:
 
     def locate(self, rater: Rater, position: int) -> Assignment | None:
         """What the rater sees there. It never changes, so it is looked up once."""
+        if position > LAST_POSITION:
+            return None
         key = (rater.number, position)
         if key not in self._assignments:
             own = schema.assignments.c

@@ -72,7 +72,7 @@ def load(
     opened, problems = open_sources(paths, format)
     if problems:
         raise InputError(problems)
-    return Samples(opened, options, bad, limit, seed)
+    return Samples(opened, options, bad, limit, seed, format=format)
 
 
 def read_options(
@@ -143,8 +143,10 @@ class Samples:
         limit: int | None = None,
         seed: int | None = None,
         keep: int = KEPT_PROBLEMS,
+        format: str | None = None,
     ) -> None:
         self._sources = tuple(sources)
+        self._format = format
         self._options = options
         self._bad = bad
         self._limit = limit
@@ -198,7 +200,14 @@ class Samples:
             "sources": [{"path": path, "format": name} for path, name in self.formats.items()],
             "skipped": self._found.skipped,
             "warnings": self._found.warnings,
+            "read": self._options.to_record() | self._selection(),
         }
+
+    def _selection(self) -> dict[str, Any]:
+        """What was said of the samples to take, where something was said."""
+        said = {"format": self._format, "limit": self._limit, "seed": self._seed}
+        kept: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        return kept | ({"bad": self._bad} if self._bad != "raise" else {})
 
     def __iter__(self) -> Iterator[Sample]:
         self._given = 0

@@ -29,10 +29,13 @@ from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.sample import Sample
+from dialeval.spreadsheet import restored
 
 SEPARATOR = "|||"
 READ = NAMES - {"references", "reference", "ratings", "variants"}
 """The fields that a cell can hold as they are; references are gathered from several columns."""
+JOINED = {"id", "dialogue", "item", "system", "model"}
+"""Names that tie tables together."""
 
 
 def rows(source: Source, place: Place, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -133,7 +136,7 @@ def _value(key: str, cell: str) -> Any:
         return split_cell(cell)
     if key in ("facts", "fact"):
         return [part for part in split_cell(cell) if part]
-    return cell
+    return restored(cell) if key in JOINED else cell
 
 
 def split_cell(cell: str) -> list[str]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import Problem
 from dialeval.sample import Sample
@@ -60,6 +60,15 @@ class ReadOptions:
     ratings: tuple[str, ...] = ()
     scales: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
     texts: bool = True
+
+    def to_record(self) -> dict[str, Any]:
+        """What was said, for a manifest."""
+        record = {
+            "columns": dict(self.columns),
+            "ratings": list(self.ratings),
+            "scales": {quality: list(scale) for quality, scale in self.scales.items()},
+        }
+        return {name: value for name, value in record.items() if value}
 
 
 class Problems:

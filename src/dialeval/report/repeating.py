@@ -25,9 +25,13 @@ class Measured:
     citation: str
 
 
+READING = ("format", "limit", "seed")
+
+
 @dataclass(frozen=True)
 class Origin:
-    """Where a run comes from; samples that a program made have no files and no command."""
+    """Where a run comes from. Samples that a program made have no files and no command, and a run
+    on the scales of another has no command, either: that other one is not on record."""
 
     name: str
     sources: tuple[str, ...]
@@ -65,23 +69,40 @@ def origins(material: Material) -> list[Origin]:
 def _origin(name: str, run: Run) -> Origin:
     data = run.manifest["data"]
     sources = [source["path"] for source in data.get("sources", ())]
+    own_scales = not any(metric["calibration_given"] for metric in run.manifest["metrics"])
     return Origin(
         name,
         tuple(sources),
         data["sha256"],
         len(run),
         run.manifest["versions"],
-        score_command(sources, run.manifest["metrics"], str(run.directory)) if sources else "",
+        score_command(data, run.manifest["metrics"], str(run.directory))
+        if sources and own_scales
+        else "",
     )
 
 
 def score_command(
-    sources: Sequence[str], metrics: Sequence[Mapping[str, Any]], directory: str
+    data: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], directory: str
 ) -> str:
     """`dialeval score FILE -m METRIC -o RUN`, ready to be pasted into a shell."""
-    words = ["dialeval", "score", *map(_word, sources)]
+    words = ["dialeval", "score", *(_word(source["path"]) for source in data["sources"])]
     words += [word for metric in metrics for word in ("-m", shlex.quote(metric["label"]))]
-    return " ".join([*words, "-o", _word(directory)])
+    return " ".join([*words, *_reading(data.get("read", {})), "-o", _word(directory)])
+
+
+def _reading(read: Mapping[str, Any]) -> list[str]:
+    """How the files were read, as options."""
+    words = [f"--{name} {shlex.quote(str(read[name]))}" for name in READING if name in read]
+    words += [
+        f"--map {shlex.quote(f'{field}={c}')}" for field, c in read.get("columns", {}).items()
+    ]
+    words += [f"--rating {shlex.quote(column)}" for column in read.get("ratings", ())]
+    words += [
+        f"--scale {shlex.quote(f'{quality}={low:g}..{high:g}')}"
+        for quality, (low, high) in read.get("scales", {}).items()
+    ]
+    return [*words, *(["--skip-bad"] if read.get("bad") == "skip" else [])]
 
 
 def report_command(

@@ -40,6 +40,8 @@ NOT_FOUND = {404, 405, 410}
 RETRIES = 3
 QUOTED = 80
 """Characters of a web page that are shown, where a reply was expected."""
+SAID = 400
+"""Characters of an error that are kept."""
 
 
 UNSET = -1
@@ -142,7 +144,7 @@ class OpenAiServer:
     def _refused(self, answer: Answer) -> None:
         page = is_web_page(answer.body)
         status = answer.status
-        said = self._start_of_page(answer.body) if page else _said(answer.body)
+        said = self._start_of_page(answer.body) if page else self._said(answer.body)
         seconds = retry_after(answer.headers.get("retry-after")) if status in PASSING else 0.0
         if seconds > LONGEST_HOLD:
             raise ReplyError(f"HTTP {status}", f"asks to wait {seconds:.0f} s", down=True)
@@ -159,6 +161,11 @@ class OpenAiServer:
     def _start_of_page(self, body: bytes) -> str:
         text = " ".join(self._blotted(body.decode("utf-8", "replace")).split())
         return f"a web page that begins with {clean(text)[:QUOTED]}"
+
+    def _said(self, body: bytes) -> str:
+        """The first words of an error, for people. The key goes before the text is cut: half of one
+        would not be found."""
+        return self._blotted(" ".join(message_of(body).split()))[:SAID]
 
     def _about_the_path(self) -> str:
         return (
@@ -205,15 +212,15 @@ def content_of(body: bytes) -> str:
     return content
 
 
-def _said(body: bytes) -> str:
-    """The first words of an error, for people."""
+def message_of(body: bytes) -> str:
+    """What an error says, in any of the usual forms."""
     try:
         record: Any = json.loads(body)
         found = record.get("error", record) if isinstance(record, dict) else record
         text = found.get("message", found) if isinstance(found, dict) else found
     except (ValueError, RecursionError):
         text = body.decode("utf-8", "replace")
-    return " ".join(str(text).split())[:400]
+    return str(text)
 
 
 def find_key(url: str, key_env: str | None) -> str:

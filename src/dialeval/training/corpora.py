@@ -85,15 +85,21 @@ def without_overlap(
     return tuple(dialogue for dialogue in dialogues if not pairs(dialogue) & seen)
 
 
-def _from_samples(path: Path, format: str | None) -> tuple[Dialogue, ...]:
+def _from_samples(path: Path, format: str | None) -> list[list[Dialogue]]:
+    """Dialogues, those together that go by one name."""
     from dialeval.readers import load
 
     found: dict[str, list[Dialogue]] = {}
     for sample in load(path, format=format):
         turns = tuple(turn.text for turn in sample.turns if turn.text.strip())
         _add(found.setdefault(sample.dialogue or sample.id, []), turns)
-    dialogues = (dialogue for own in found.values() for dialogue in own)
-    return tuple(dict.fromkeys(dialogue for dialogue in dialogues if len(dialogue) > 1))
+    seen: set[Dialogue] = set()
+    groups = []
+    for own in found.values():
+        new = [dialogue for dialogue in own if len(dialogue) > 1 and dialogue not in seen]
+        seen.update(new)
+        groups += [new] if new else []
+    return groups
 
 
 def _add(found: list[Dialogue], turns: Dialogue) -> None:
@@ -105,17 +111,27 @@ def _add(found: list[Dialogue], turns: Dialogue) -> None:
     found.append(turns)
 
 
-def _split(name: str, dialogues: tuple[Dialogue, ...]) -> Corpus:
-    """90 : 5 : 5, at least two in each, in the order of a digest: the same for the same data."""
-    if len(dialogues) < FEWEST:
+def _split(name: str, groups: list[list[Dialogue]]) -> Corpus:
+    """90 : 5 : 5, at least two in each, in the order of a digest: the same for the same data.
+
+    Answers of rival systems to the same turns stay together, by the name of their dialogue or by
+    the exchanges that they share."""
+    if len(groups) < FEWEST:
         raise UsageError(
-            f"{name}: dialogues to learn from: {len(dialogues)}. It takes at least {FEWEST} to"
+            f"{name}: dialogues to learn from: {len(groups)}. It takes at least {FEWEST} to"
             " train, validate and test on"
         )
-    ordered = sorted(dialogues, key=_digest)
+    ordered = sorted(groups, key=lambda group: min(map(_digest, group)))
     held = max(2, len(ordered) // 20)
-    test, validation, train = ordered[:held], ordered[held : 2 * held], ordered[2 * held :]
-    return Corpus(name, tuple(train), tuple(validation), tuple(test))
+    test, validation, train = (
+        tuple(dialogue for group in part for dialogue in group)
+        for part in (ordered[:held], ordered[held : 2 * held], ordered[2 * held :])
+    )
+    validation = without_overlap(validation, test)
+    train = without_overlap(train, (*validation, *test))
+    if not (train and validation):
+        raise UsageError(f"{name}: its dialogues share their exchanges: nothing can be held out")
+    return Corpus(name, train, validation, test)
 
 
 def _digest(dialogue: Dialogue) -> bytes:

@@ -166,9 +166,10 @@ class _Training:
             for batch in self.recipe.batches(epoch)[within : within + steps - self.state.step]:
                 self._step(batch, steps, per_epoch)
                 self.report(self.state, steps)
-                # At the end of an epoch its validation comes first: a checkpoint holds both.
+                # At the end of an epoch, or of all steps, validation comes first: a checkpoint
+                # holds both.
                 due = time.monotonic() - self._saved_at > self.settings.checkpoint_seconds
-                if due and self.state.step % per_epoch:
+                if due and self.state.step % per_epoch and self.state.step < steps:
                     self._save()
             self._validate(epoch)
             self._save()

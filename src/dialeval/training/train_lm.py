@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.errors import UsageError
-from dialeval.models.source import offline
+from dialeval.models.source import Models, offline
 from dialeval.training.adapters import (
     add_adapters,
     round_adapters,
@@ -58,7 +58,12 @@ def train_language_model(
             model, tokenizer, corpus.train, corpus.validation[:evaluate_on], options, settings.seed
         )
         test = encode_dialogues(tokenizer, corpus.test[:evaluate_on], options.block)
-        identity = {"base": base, "data": corpus.digest(), "options": asdict(options)}
+        identity = {
+            "base": Models().fingerprint(base),
+            "data": corpus.digest(),
+            "evaluate_on": evaluate_on,
+            "options": asdict(options),
+        }
         state = train(recipe, settings, out, identity, report)
         if options.rank:
             round_adapters(model)

@@ -16,7 +16,7 @@ from dialeval.models.low_rank import add_low_rank
 from dialeval.models.masked_lm import MaskedLMConfig
 from dialeval.models.masked_network import MaskedNetwork, load_network
 from dialeval.models.scorer_directory import save_tensors
-from dialeval.models.source import offline
+from dialeval.models.source import Models, offline
 from dialeval.scores import Calibration
 from dialeval.training.card import Card
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
@@ -57,7 +57,12 @@ def train_masked_lm(
     with exclusive(out), offline():
         network, tokenizer = fresh_network(base, options, settings.seed)
         recipe = MaskedLMRecipe(network, tokenizer, learned, validation, options, settings.seed)
-        identity = {"base": base, "data": corpus.digest(), "options": asdict(options)}
+        identity = {
+            "base": Models().fingerprint(base),
+            "data": corpus.digest(),
+            "evaluate_on": evaluate_on,
+            "options": asdict(options),
+        }
         state = train(recipe, settings, out, identity, report)
         _round(network)
         say("measuring on held-out responses, one piece at a time")

@@ -15,7 +15,7 @@ from dialeval.models.classifier import label_names
 from dialeval.models.identity import sha256_of
 from dialeval.models.loading import load_tokenizer, silence, window_of
 from dialeval.models.locate import locate
-from dialeval.models.source import offline
+from dialeval.models.source import Models, offline
 from dialeval.models.weights import check_directory
 from dialeval.question import NLI_LABELS
 from dialeval.training.adapters import (
@@ -72,7 +72,7 @@ def train_inference_model(
         )
         say(f"{pairs.name}: {recipe.pairs:,} pairs to learn from")
         identity = {
-            "base": base,
+            "base": Models().fingerprint(base),
             "data": pairs.digest(),
             "options": asdict(options),
             "start": sha256_of(start / ADAPTERS) if start else "",

@@ -34,6 +34,7 @@ from dialeval.models.scorer_directory import (
     read_scorer,
     save_scorer,
 )
+from dialeval.models.source import Models
 from dialeval.question import ModelSource
 from dialeval.storage import write_json, write_text
 from dialeval.training.card import Card
@@ -149,7 +150,8 @@ def train_pair_scorer(
                 source=source,
                 progress=progress,
             )
-        identity = {"data": found.corpus.digest(), "seeds": seeds}
+        encoder = (source or Models()).fingerprint(options.encoder)
+        identity = {"data": found.corpus.digest(), "encoder": encoder, "seeds": seeds}
         trained = []
         with training_bar() as report:
             for seed in range(settings.seed, settings.seed + seeds):

@@ -13,7 +13,7 @@ from dialeval.models.locate import locate
 from dialeval.models.ruber import RuberConfig
 from dialeval.models.ruber_network import RuberNetwork
 from dialeval.models.scorer_directory import save_scorer
-from dialeval.models.source import ready
+from dialeval.models.source import Models, ready
 from dialeval.models.word_vectors import WordVectorTable, load
 from dialeval.training.card import Card
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
@@ -55,6 +55,7 @@ def train_ruber(
         )
         identity = {
             "data": corpus.digest(),
+            "vectors": Models().fingerprint(vectors),
             "config": config.to_record(),
             "options": asdict(options),
         }

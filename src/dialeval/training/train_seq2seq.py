@@ -153,8 +153,12 @@ def train_seq2seq(
             f"{corpus.name}: {len(recipe.train):,} pairs of a history and what came next,"
             f" {len(tokenizer):,} tokens in the vocabulary, {describe(model)}"
         )
-        identity = {"data": corpus.digest(), "architecture": asdict(plan.architecture)}
-        identity |= {"options": asdict(options)}
+        identity = {
+            "data": corpus.digest(),
+            "architecture": asdict(plan.architecture),
+            "evaluate_on": evaluate_on,
+            "options": asdict(options),
+        }
         state = train(recipe, plan.settings, out, identity, report)
         plan.architecture.save(model, out)
         tokenizer.save_pretrained(out)

@@ -12,7 +12,7 @@ import torch
 
 from dialeval.models.low_rank import add_low_rank, low_rank_tensors
 from dialeval.models.scorer_directory import save_tensors
-from dialeval.models.source import offline
+from dialeval.models.source import Models, offline
 from dialeval.models.text_judge import TextJudgeConfig, TextJudgeNetwork, load_encoder
 from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork
 from dialeval.training.card import Card
@@ -59,6 +59,7 @@ def train_text_judge(
         identity = {
             "data": lesson.digest,
             "examples": _digest([*lesson.examples(0), *lesson.validation]),
+            "encoder": Models().fingerprint(config.encoder),
             "config": config.to_record(),
             "batch": batch,
         }

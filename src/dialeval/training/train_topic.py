@@ -113,6 +113,7 @@ def train_topic(
         )
         identity = {
             "data": found.corpus.digest(),
+            "vectors": Models().fingerprint(vectors),
             "config": config.to_record(),
             "options": asdict(options),
         }

@@ -18,6 +18,7 @@ styles lie in `static/` and are linked as `{{ static("name.js") }}`: a page hold
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,11 +43,15 @@ if TYPE_CHECKING:
     from dialeval.question import ModelSource
 
 SHORTEST_TOKEN = 16
+URL_SAFE = re.compile(r"[A-Za-z0-9._~-]+")
 
 
 def check_token(token: str) -> None:
-    if len(token) < SHORTEST_TOKEN or not token.isprintable():
-        raise UsageError(f"--token: {SHORTEST_TOKEN} printable characters or more are needed")
+    if len(token) < SHORTEST_TOKEN or not URL_SAFE.fullmatch(token):
+        raise UsageError(
+            f"--token: {SHORTEST_TOKEN} characters or more are needed, and only letters without"
+            " accents, digits and . _ ~ -: it stands in an address"
+        )
 
 
 @dataclass(frozen=True)

@@ -107,5 +107,5 @@ def _row(
     second: Run,
 ) -> SideRow:
     label = metric["label"]
-    same = first.signatures[label] == second.signatures[label]
+    same = first.signatures[label].short() == second.signatures[label].short()
     return SideRow(system, label, metric["direction"], a["mean"], b["mean"], a["n"], b["n"], same)
