@@ -86,3 +86,9 @@ def test_a_calibration_survives_the_manifest(kind, values):
 def test_where_all_values_are_equal_every_score_is_zero():
     assert Calibration.fit("minmax", [3.0, 3.0]).apply(3.0) == 0.0
     assert Calibration.fit("floor", [0.0]).apply(1.0) == 0.0
+
+
+@pytest.mark.parametrize("part", [float("nan"), float("inf")])
+def test_a_part_is_finite_as_a_score_is(part):
+    with pytest.raises(ValueError, match="the part 'p' of a score must be finite"):
+        Score(0.5, {"p": part})

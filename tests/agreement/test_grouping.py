@@ -1,9 +1,13 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dialeval.agreement.correlation import kendall, pearson, spearman
 from dialeval.agreement.grouping import per_system, per_turn, within_groups
-from dialeval.agreement.targets import maximum_over_raters, mean_rating, one_rater
+from dialeval.agreement.rated import rated_samples
+from dialeval.agreement.targets import Target, maximum_over_raters, mean_rating, one_rater
+from dialeval.sample import Rating, Sample
 
 PONE = "metric_corr_PONE_released(max over annotators)"
 STANDARD = "metric_corr_with_mean_rating(standard)"
@@ -92,3 +96,26 @@ def test_p_and_interval_within_groups_are_students_over_the_groups():
     assert found.value == pytest.approx(np.mean(each), abs=1e-9)
     assert found.p == pytest.approx(oracle.pvalue, abs=1e-9)
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+
+
+def test_systems_with_the_same_ratings_in_another_order_are_tied():
+    ratings = [0.1, 0.2, 0.3, 0.3, 0.1, 0.2, 0.5, 0.5, 0.5]
+    scores = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0]
+    systems = list("aaabbbccc")
+    found = per_system(scores, ratings, systems)
+    assert found.ties_y == 1
+    assert found.value == pytest.approx(np.sqrt(3) / 2)  # ranks 1, 2, 3 and 1.5, 1.5, 3
+
+
+@given(st.lists(st.lists(st.integers(0, 10), min_size=2, max_size=2), min_size=3, max_size=8))
+def test_ratings_in_tenths_are_tied_where_their_sums_are(pairs):
+    samples = [
+        Sample(str(n), response="x", ratings={"q": Rating((one / 10, other / 10))})
+        for n, (one, other) in enumerate(pairs)
+    ]
+    (level,) = rated_samples(samples, {"m": {s.id: 1.0 for s in samples}}, Target())
+    means = level.qualities["q"].ratings[:, 0]
+    for first, a in enumerate(pairs):
+        for second, b in enumerate(pairs):
+            assert (means[first] == means[second]) == (sum(a) == sum(b))
+            assert (means[first] < means[second]) == (sum(a) < sum(b))

@@ -163,3 +163,25 @@ def test_a_constant_metric_relates_to_nothing():
     metrics = relations(levels({"good": COLUMNS["good"], "flat": np.ones(N)}))[0]
     assert metrics.values[0] == (1.0, None)
     json.dumps(metrics.to_record())
+
+
+def test_order_and_test_within_items_rest_on_the_same_groups():
+    """A metric that says the same of all answers to most items is not saved by the few others."""
+    rng = np.random.default_rng(0)
+    samples, scores = [], {"flat": {}, "noisy": {}}
+    for item in range(40):
+        for system, rating in enumerate(rng.permutation(5).tolist()):
+            ident = f"{item}-{system}"
+            rated = {"q": Rating((float(rating),))}
+            samples.append(
+                Sample(ident, response="x", item=str(item), system=str(system), ratings=rated)
+            )
+            scores["flat"][ident] = rating if item < 4 else 0.0
+            scores["noisy"][ident] = rating + 1.2 * rng.normal()
+    found = rated_samples(samples, scores, Target())
+    (ranking,) = rank_metrics(found, "perm-both", by="within-item", rounds=999)
+    assert [(one.metric, one.cluster) for one in ranking.metrics] == [("noisy", 1), ("flat", 2)]
+    assert ranking.metrics[1].correlation == pytest.approx(4 / 40)
+    (duel,) = ranking.pairs
+    assert duel.test.second == pytest.approx(ranking.metrics[1].correlation)
+    assert duel.test.first == pytest.approx(ranking.metrics[0].correlation)

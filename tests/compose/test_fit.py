@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from compose.made_up_runs import METRICS, rated_samples, run_on, variety, words
 
-from dialeval.compose.composition import MEAN_OF_ALL
+from dialeval.compose.composition import MEAN_OF_ALL, Composition, Term
+from dialeval.compose.composition_file import save_composition
 from dialeval.compose.evidence import Evidence, text_digests
 from dialeval.compose.fit import FitOptions, divided, fit, fit_warnings
 from dialeval.compose.gathering import gather
-from dialeval.compose.leave_one_out import AVERAGE, CRS, leave_one_out
+from dialeval.compose.leave_one_out import AVERAGE, CRS, leave_one_out, weights_on
 from dialeval.compose.overlap import find_families
 from dialeval.compose.qualities import COMMON, DSTC10_QUALITIES, find_quality_map
 from dialeval.errors import InputError, UsageError
@@ -278,3 +279,32 @@ def test_even_weights_are_divided_by_the_spread_of_their_terms(runs):
 def test_a_term_that_never_changes_has_no_even_weight():
     assert divided((0.5, 0.25, 0.25), (0.1, 0.0, 0.2)) == pytest.approx((0.8, 0.0, 0.2))
     assert divided((0.5, 0.5), (0.0, 0.0)) == (0.5, 0.5)
+
+
+def test_the_sample_is_drawn_from_what_was_rated(tmp_path):
+    samples = rated_samples("many", {"overall": words}, count=400, noise=0.1)
+    rated = {one.id for one in samples[::8]}
+    thinned = [one if one.id in rated else replace(one, ratings={}) for one in samples]
+    run = run_on(thinned, tmp_path / "run", ("length", "distinct:n=1"))
+    composition = fit(gather([run]), FitOptions(sample=40))
+    (found,) = composition.provenance["sets"]
+    assert (found["samples"], found["fitted"][0]["n"]) == (50, 40)
+    everything = fit(gather([run]), FitOptions(sample=300))
+    assert everything.provenance["sets"][0]["fitted"][0]["n"] == 50
+
+
+def test_a_composition_is_no_rival_on_the_data_that_it_may_have_seen(runs, tmp_path):
+    save_composition(fit(gather(runs)), tmp_path / "w.json")
+    label = f"mme-crs:weights={tmp_path / 'w.json'}"
+    again = {
+        name: run_on(list(run.samples()), tmp_path / f"again-{name}", (*METRICS, label))
+        for name, run in runs.items()
+    }
+    gathered = gather(again, METRICS[:2])
+    assert gathered.others == METRICS[2:]
+
+
+def test_what_is_tried_as_one_score_is_what_the_metric_takes_by_itself():
+    terms = (Term("length", "length|v1"), Term("distinct", "distinct|v1"))
+    composition = Composition(terms, {"overall": (1.0, 0.0), "Overall": (0.0, 1.0)})
+    assert weights_on(composition, "unheard of") == composition.weights_for("overall")

@@ -222,3 +222,15 @@ def test_a_limit_of_comparisons_counts_pairs_and_leaves_none_without_a_rival():
     assert {task.samples for task in few.job.tasks} <= set(pair_up(sources).pairs)
     assert design(sources, job, 7).job.digest() == few.job.digest()
     assert design(sources, replace(job, seed=4), 7).job.tasks != few.job.tasks
+
+
+def test_pairs_remember_what_joined_them():
+    """Three systems answer the same question: its three pairs are not independent."""
+    sides = [
+        Material(name, [Sample(f"s{n}", (Turn(f"q{n}"),), f"{name} {n}") for n in range(4)])
+        for name in ("a", "b", "c")
+    ]
+    pairs = pair_up(sides).pairs
+    assert len(pairs) == 12
+    assert {first.item for first, _ in pairs} == {"s0", "s1", "s2", "s3"}
+    assert all(first.item == second.item for first, second in pairs)

@@ -1,14 +1,17 @@
 """What stands behind a score, worked out by hand."""
 
 import math
+import shlex
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from report.report_runs import Complaints, Composed, Contradicts, Worded, plain_run
 
+from dialeval.readers import load
 from dialeval.report.dialogue import MOST_CHARACTERS, MOST_TURNS, dialogue_view
 from dialeval.report.evidence import bars, shade_of, words
+from dialeval.report.repeating import score_command
 from dialeval.report.summary import mean_interval
 
 
@@ -136,3 +139,18 @@ def test_the_interval_of_a_mean_is_students():
     assert mean_interval(values) == pytest.approx((3.75, low, high))
     assert mean_interval(values[:1]) == (1.0, None, None)
     assert mean_interval(values[:0]) == (None, None, None)
+
+
+def test_the_command_of_a_run_says_how_its_files_were_read(tmp_path):
+    table = tmp_path / "a.csv"
+    table.write_text("id,answer,grade\n1,yes,4\n2,no,5\n3,well,1\n")
+    about = load(
+        table, columns={"response": "answer"}, ratings=["grade"], scales={"grade": (1, 5)}, limit=2
+    ).about()
+    command = score_command(about, [{"label": "length"}], "run")
+    given = shlex.split(command)
+    assert given[:4] == ["dialeval", "score", str(table), "-m"]
+    assert given[5:] == [
+        *("--limit", "2", "--map", "response=answer", "--rating", "grade"),
+        *("--scale", "grade=1..5", "-o", "run"),
+    ]

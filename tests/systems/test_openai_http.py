@@ -1,3 +1,4 @@
+import json
 import time
 from dataclasses import replace
 
@@ -223,3 +224,11 @@ def test_a_rate_spaces_the_requests(server):
         system.reply([Turn("hello")])
     gaps = [b - a for a, b in zip(server.times, server.times[1:], strict=False)]
     assert min(gaps) > 0.08
+
+
+@pytest.mark.parametrize("before", range(340, 410, 7))
+def test_half_a_key_is_not_kept_where_a_long_error_is_cut(server, monkeypatch, before):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    body = json.dumps({"error": {"message": "x" * before + f" Bearer {SECRET}"}}).encode()
+    system = open_system(server.address, {}, IMPATIENT)
+    assert SECRET[:4] not in system._said(body)

@@ -50,6 +50,30 @@ def weights(recipe):
     return {name: p.detach().clone() for name, p in recipe.parameters().items()}
 
 
+def test_a_kill_in_the_last_validation_does_not_skip_it(tmp_path):
+    """The steps end inside an epoch, and a checkpoint is due at every one."""
+    settings = replace(SETTINGS, steps=15)
+    whole = Line()
+    expected = train(whole, settings, tmp_path / "whole", {})
+    killed = Line()
+    validate, calls = killed.validate, []
+
+    def deadly():
+        calls.append(1)
+        if len(calls) == len(expected.curve):
+            raise KeyboardInterrupt
+        return validate()
+
+    killed.validate = deadly
+    with pytest.raises(KeyboardInterrupt):
+        train(killed, settings, tmp_path / "killed", {})
+    resumed = Line()
+    state = train(resumed, settings, tmp_path / "killed", {})
+    assert state.curve == expected.curve
+    for name, tensor in weights(whole).items():
+        assert torch.equal(tensor, weights(resumed)[name])
+
+
 def test_training_learns_and_keeps_the_best_epoch(tmp_path):
     recipe = Line()
     state = train(recipe, SETTINGS, tmp_path, {})

@@ -18,7 +18,7 @@ from dialeval.errors import UsageError
 from dialeval.models.pair_scorer_network import last_words
 from dialeval.sample import Turn
 from dialeval.training import embeddings, positives
-from dialeval.training.corpora import load_corpus
+from dialeval.training.corpora import SPLITS, load_corpus
 from dialeval.training.embeddings import embed
 from dialeval.training.pair_corpus import Pair, load_pairs
 from dialeval.training.positives import generator_of, make_positives
@@ -225,3 +225,28 @@ def test_an_encoder_of_chinese_is_an_encoder_like_any_other(tmp_path):
     vectors = embed(corpus.texts, str(directory))
     assert vectors.shape == (len(corpus.texts), 16)
     assert np.isfinite(vectors).all()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_answers_of_rivals_to_the_same_turns_are_in_one_split(tmp_path, named):
+    lines = [
+        {
+            "id": f"{number}-{system}",
+            **({"dialogue": f"d{number}"} if named else {}),
+            "context": [
+                f"A long question about the matter number {number}?",
+                f"Go on with {number}, please.",
+            ],
+            "response": f"Answer {system} to {number}.",
+        }
+        for number in range(60)
+        for system in range(3)
+    ]
+    path = tmp_path / "rivals.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    corpus = load_corpus(path)
+    splits = [{dialogue[:-1] for dialogue in getattr(corpus, split)} for split in SPLITS]
+    assert all(splits)
+    assert not splits[0] & splits[1]
+    assert not splits[0] & splits[2]
+    assert not splits[1] & splits[2]

@@ -147,6 +147,26 @@ def test_a_killed_training_ends_with_the_same_files(chats, tmp_path, step):
         assert path.read_bytes() == (tmp_path / "killed" / "pone" / path.name).read_bytes()
 
 
+def test_a_training_does_not_go_on_with_another_encoder(chats, tmp_path):
+    @contextmanager
+    def deadly():
+        def report(state, steps):
+            if state.step == 3:
+                raise KilledError
+
+        yield report
+
+    class Others(Topics):
+        def fingerprint(self, name):
+            return "others"
+
+    with pytest.raises(KilledError):
+        train(chats, tmp_path / "out", training_bar=deadly)
+    settings = {"options": OPTIONS, "settings": SETTINGS, "source": Others()}
+    with pytest.raises(UsageError, match="belongs to another training"):
+        train_pair_scorer([chats], tmp_path / "out", **settings)
+
+
 def test_the_released_schedule_runs_all_its_rounds(chats, tmp_path):
     options = replace(OPTIONS, filter=replace(OPTIONS.filter, mode="released", rounds=3))
     train(chats, tmp_path / "out", options)

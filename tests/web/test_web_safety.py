@@ -109,6 +109,9 @@ def test_beyond_loopback_a_token_is_a_must():
         Settings(host="0.0.0.0")
     with pytest.raises(UsageError, match="16"):
         Settings(host="0.0.0.0", token="short")
+    for token in ("aaaaaaaaaaaaaaaa&b=1", "my/secret?token#2026", "sechzehn Zeichen", "ä" * 20):
+        with pytest.raises(UsageError, match="it stands in an address"):
+            Settings(host="0.0.0.0", token=token)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,12 @@ def test_nothing_is_shown_without_a_code(site):
     here = site(rating_job())
     for path in ("/rate/nobody", "/rate/nobody/1", f"/rate/{here.store.organiser}", "/organise/x"):
         assert ask(here.address, path).status == 404
-    for path in (f"{here.rater()}/0", f"{here.rater()}/99", f"{here.organiser}/passwd"):
+    for path in (
+        f"{here.rater()}/0",
+        f"{here.rater()}/99",
+        f"{here.rater()}/{10**30}",
+        f"{here.organiser}/passwd",
+    ):
         assert ask(here.address, path).status == 404
     assert ask(here.address, "/").status == 401
 
