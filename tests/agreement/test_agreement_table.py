@@ -97,7 +97,7 @@ def test_pones_rule_takes_the_largest_value_and_the_smallest_p_over_raters():
 
 def test_a_metric_that_is_better_when_lower_orders_pairs_as_its_opposite_does():
     (higher,) = rows()
-    (lower,) = rows(values=-SCORES, lower_is_better=["mine"])
+    (lower,) = rows(values=-SCORES, directions={"mine": "lower"})
     assert lower.pairwise.value == higher.pairwise.value
     opposite = -higher.correlations["spearman"].value
     assert lower.correlations["spearman"].value == pytest.approx(opposite)

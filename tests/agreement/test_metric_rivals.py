@@ -68,7 +68,7 @@ def test_williams_p_is_that_of_numpys_correlations_and_holm_by_hand():
 def test_a_metric_that_is_better_when_lower_competes_turned_over():
     turned = COLUMNS | {"good": -COLUMNS["good"]}
     (plain,) = rank_metrics(levels(), "williams")
-    (ranking,) = rank_metrics(levels(turned, lower_is_better=["good"]), "williams")
+    (ranking,) = rank_metrics(levels(turned, directions={"good": "lower"}), "williams")
     assert [(m.metric, m.cluster) for m in ranking.metrics] == [
         (m.metric, m.cluster) for m in plain.metrics
     ]

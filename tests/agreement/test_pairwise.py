@@ -2,7 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dialeval.agreement.pairwise import pairwise_accuracy
@@ -24,6 +24,7 @@ def accuracy(scores, human, epsilon):
 @given(items)
 def test_no_other_epsilon_does_better(pairs):
     scores, human = ([float(v) for v in side] for side in zip(*pairs, strict=True))
+    assume(len(set(human)) > 1)
     candidates = [0.0, *(abs(a - b) for a, b in combinations(scores, 2))]
     best = max(accuracy(scores, human, epsilon) for epsilon in candidates)
     found = pairwise_accuracy(scores, human)
@@ -69,3 +70,8 @@ def test_many_pairs_are_drawn_and_come_near_the_whole():
     assert part.value == pytest.approx(whole.value, abs=0.01)
     with pytest.raises(ValueError, match="pass a generator"):
         pairwise_accuracy(scores, human, most_pairs=10)
+
+
+def test_where_people_see_no_difference_nobody_can_be_right():
+    found = pairwise_accuracy([1.0, 2.0, 3.0], [4.0, 4.0, 4.0])
+    assert (found.value, found.reason, found.n) == (None, "constant", 3)

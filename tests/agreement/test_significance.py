@@ -249,7 +249,7 @@ def test_equal_systems_have_p_1_and_lonely_items_none():
     assert paired_bootstrap(x, x, seeded(99)).p == 1
     lonely = paired_permutation(np.array([1.0, np.nan]), np.array([0.0, 2]), seeded(9))
     assert (lonely.p, lonely.difference, lonely.n_missing) == (None, 1.0, 1)
-    assert lonely.reason == "fewer than 2 items in common"
+    assert lonely.reason == "fewer than 2 items have a score on both sides"
     assert paired_bootstrap(np.array([]), np.array([]), seeded(9)).difference is None
 
 

@@ -361,3 +361,36 @@ def test_scores_are_held_against_the_ratings_of_a_run_directory(dialeval, rated)
     (rated / "run" / "manifest.json").unlink()
     done = dialeval("agree", str(rated / "run"), *arguments)
     assert (done.code, "unfinished run" in done.err) == (2, True)
+
+
+RATED = "id,response,rating_overall_1,rating_overall_2\na,x,1,5\nb,x y,2,4\nc,x y z,3,5\nd,w,4,1\n"
+SCORED = "id,mine\na,1\nb,3\nc,2\nd,4\n"
+
+
+def test_a_quality_stands_for_the_columns_of_all_its_raters(dialeval, tmp_path):
+    (tmp_path / "r.csv").write_text(RATED)
+    (tmp_path / "s.csv").write_text(SCORED)
+    files = (str(tmp_path / "r.csv"), "--scores", str(tmp_path / "s.csv"), "--json")
+
+    def found(*options):
+        done = dialeval("agree", *files, *options)
+        assert (done.code, done.err) == (0, ""), done.err
+        (row,) = json.loads(done.out)
+        return row["pearson"]["value"]
+
+    everybody = found("--rating", "overall")
+    assert everybody == found()
+    assert found("--rating", "rating_overall_2") != everybody
+    wrong = dialeval("agree", *files, "--rating", "overal")
+    assert wrong.code == 2
+    assert "Columns that could hold ratings: 'rating_overall_1, rating_overall_2'" in wrong.err
+
+
+def test_a_metric_of_a_run_keeps_its_direction_as_scores_of_a_file(dialeval, tmp_path):
+    (tmp_path / "r.csv").write_text(RATED)
+    run = str(tmp_path / "run")
+    assert dialeval("score", str(tmp_path / "r.csv"), "-m", "length", "-o", run).code == 0
+    done = dialeval("agree", str(tmp_path / "r.csv"), "--scores", run)
+    assert done.code == 0
+    assert "length" in done.out
+    assert "length ↑" not in done.out

@@ -105,3 +105,18 @@ def test_what_makes_no_sense_is_refused(dialeval, runs, arguments, message):
     names = [str(runs / word) if word in ("old", "new", "nowhere") else word for word in arguments]
     done = dialeval("compare", *names)
     assert (done.code, message in done.err) == (2, True), done.err
+
+
+def test_systems_that_are_taken_together_are_said_to_be(dialeval, tmp_path):
+    for name, extra in (("old", ""), ("new", " more")):
+        lines = [
+            {"id": f"{bot}{n}", "system": bot, "context": ["hi"], "response": f"word {n}{extra}"}
+            for n in range(6)
+            for bot in "AB"
+        ]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert dialeval("score", str(path), "-m", "length", "-o", str(tmp_path / name)).code == 0
+    runs = (str(tmp_path / "old"), str(tmp_path / "new"), "--rounds", "199")
+    assert "all systems are taken together" in dialeval("compare", *runs).err
+    assert "taken together" not in dialeval("compare", *runs, "--system", "A").err

@@ -172,6 +172,12 @@ def test_a_damaged_run_says_so(dialeval, run, content):
     assert (done.code, "damaged" in done.err) == (2, True)
 
 
+def test_an_ending_that_says_nothing_is_not_taken_for_csv(dialeval, run, tmp_path):
+    done = dialeval("export", run, "-o", str(tmp_path / "scores.xlsx"))
+    assert (done.code, "cannot tell what to write" in done.err) == (2, True)
+    assert not list(tmp_path.glob("*.xlsx"))
+
+
 def test_a_place_that_cannot_be_written_is_a_failed_job(dialeval, run):
     done = dialeval("export", run, "-o", "/proc/nowhere/scores.csv")
     assert done.code == 1

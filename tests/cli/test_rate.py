@@ -160,9 +160,7 @@ def test_a_foreign_database_is_refused(dialeval, tmp_path):
         assert "not one of dialeval rate" in " ".join(done.err.split())
 
 
-@pytest.mark.parametrize(
-    ("name", "starts"), [("r.jsonl", '{"id"'), ("r.csv", "id,"), ("r.txt", "id,")]
-)
+@pytest.mark.parametrize(("name", "starts"), [("r.jsonl", '{"id"'), ("r.csv", "id,")])
 def test_export_writes_what_the_name_says(dialeval, rated, tmp_path, name, starts):
     done = dialeval("export", str(rated), "-o", str(tmp_path / name))
     assert done.code == 0, done.err

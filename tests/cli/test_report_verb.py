@@ -22,8 +22,8 @@ def test_a_page_is_written_and_not_replaced_by_chance(dialeval, run, tmp_path):
     assert "45 dialogues" in done.err
     assert "<title>bots · dialeval report</title>" in out.read_text(encoding="utf-8")
     again = dialeval("report", str(run), "-o", str(out))
-    assert (again.code, "--force" in again.err) == (2, True)
-    assert dialeval("report", str(run), "-o", str(out), "--force", "--rounds", "99").code == 0
+    assert (again.code, "--overwrite" in again.err) == (2, True)
+    assert dialeval("report", str(run), "-o", str(out), "--overwrite", "--rounds", "99").code == 0
 
 
 def test_json_says_what_was_written(dialeval, run, tmp_path):

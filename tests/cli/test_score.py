@@ -85,6 +85,10 @@ def test_bad_input_is_listed_completely_and_exits_2(dialeval, tmp_path):
     skipping = dialeval("score", str(path), "-m", "length", "--format", "jsonl", "--skip-bad")
     assert skipping.code == 0
     assert "2 bad records skipped" in skipping.out
+    path.write_text('{"response": 1}\n{nonsense\n')
+    nothing = dialeval("score", str(path), "-m", "length", "--format", "jsonl", "--skip-bad")
+    assert nothing.code == 2
+    assert "nothing was scored: all of 2 records have errors" in nothing.err
 
 
 def test_odd_input_is_counted_once_and_listed_if_asked(dialeval, tmp_path):

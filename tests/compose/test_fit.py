@@ -308,3 +308,12 @@ def test_what_is_tried_as_one_score_is_what_the_metric_takes_by_itself():
     terms = (Term("length", "length|v1"), Term("distinct", "distinct|v1"))
     composition = Composition(terms, {"overall": (1.0, 0.0), "Overall": (0.0, 1.0)})
     assert weights_on(composition, "unheard of") == composition.weights_for("overall")
+
+
+def test_a_metric_that_a_run_lacks_is_named(runs, tmp_path):
+    short = run_on(list(runs["two"].samples()), tmp_path / "short", METRICS[:2])
+    gathered = gather({"one": runs["one"], "short": short})
+    assert [one.spec for one in gathered.ingredients] == list(METRICS[:2])
+    assert gathered.left_out == (
+        f"{METRICS[2]}: not in short, so that it cannot be composed: left out",
+    )

@@ -209,3 +209,17 @@ def test_the_list_says_what_is_here(index, cache) -> None:
     assert row().is_here
     assert row().path == cache / "tiny"
     assert row().on_disk > sum(len(data) for data in CONTENT.values())
+
+
+def test_an_adapter_is_not_here_without_the_model_that_it_changes(index, cache, monkeypatch):
+    adapter = dataclasses.replace(
+        catalogue.CATALOGUE["smollm2-135m-dialogue"], name="bent", base="tiny"
+    )
+    monkeypatch.setitem(catalogue.CATALOGUE, "bent", adapter)
+
+    def row():
+        return next(row for row in list_models() if row.name == "bent")
+
+    assert (row().is_here, row().lacks) == (False, "tiny")
+    get("tiny", pip_arguments=from_directory(index))
+    assert (row().is_here, row().lacks) == (True, "")

@@ -65,7 +65,7 @@ def test_the_policy_names_the_hashes_of_what_is_inside(two_bots, tmp_path):
 
 def test_the_same_runs_give_the_same_bytes(two_bots, tmp_path):
     first = read([two_bots], tmp_path / "r.html")[1]
-    assert read([two_bots], tmp_path / "r.html", force=True)[1] == first
+    assert read([two_bots], tmp_path / "r.html", overwrite=True)[1] == first
 
 
 def test_two_versions_are_joined_and_tested(versions, tmp_path):

@@ -266,6 +266,12 @@ def _warnings(
             f"{rows.repeated:,} samples share their {rows.by} with another of the same side: their"
             " scores were averaged"
         )
+    pooled = [side.name for side in sides if len(set(side.systems)) > 1]
+    if pooled:
+        found.append(
+            f"{', '.join(pooled)}: all systems are taken together, and may have changed in opposite"
+            " ways; --system NAME compares one of them"
+        )
     alone = sorted(
         {label for side in sides for label in side.scores}
         - {label for label in sides[0].scores if all(label in side.scores for side in sides)}

@@ -1,7 +1,8 @@
 """Correlation between what a metric says and what people say.
 
     pearson    r, with p from Student's t                               (product_moment.py)
-    spearman   r of the ranks, ties sharing their mean rank; p likewise (product_moment.py)
+    spearman   r of the ranks, ties sharing their mean rank; p likewise (product_moment.py), of
+               at most 8 items by counting all their orders             (exact_p.py)
     kendall    tau-b; p exact for few items without ties, else normal   (kendall.py)
 
 p is two-sided, of the hypothesis that there is no correlation. A confidence interval needs a
@@ -29,6 +30,7 @@ from dialeval.agreement.bootstrap import (
     resample,
     studentised_interval,
 )
+from dialeval.agreement.exact_p import MOST_ITEMS, exact_two_sided_p
 from dialeval.agreement.few_items import BOOTSTRAP_FROM, interval_of_few
 from dialeval.agreement.kendall import KendallCounts
 from dialeval.agreement.product_moment import pearson_r, pearson_with_error, spearman_of_counts
@@ -165,8 +167,11 @@ def _pearson(x: Floats, y: Floats) -> Computed:
 
 
 def _spearman(x: Floats, y: Floats) -> Computed:
-    value = pearson_r(rank(x), rank(y))
-    return value, correlation_two_sided_p(value, len(x)), lambda: spearman_of_counts(x, y)
+    ranks = rank(x), rank(y)
+    value = pearson_r(*ranks)
+    few = len(x) <= MOST_ITEMS
+    p = exact_two_sided_p(*ranks) if few else correlation_two_sided_p(value, len(x))
+    return value, p, lambda: spearman_of_counts(x, y)
 
 
 def _kendall(x: Floats, y: Floats) -> Computed:

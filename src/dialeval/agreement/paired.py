@@ -80,7 +80,7 @@ def _paired(
     differences = first[both] - second[both]
     observed = float(differences.mean()) if n else None
     if observed is None or n < 2:
-        reason = "fewer than 2 items in common"
+        reason = "fewer than 2 items have a score on both sides"
         return PairedTest(method, alternative, observed, None, n, missing, 0, reason=reason)
     size = float(np.abs(differences).max())
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.agreement.correlation import Numbers, complete_pairs
+from dialeval.agreement.correlation import CONSTANT, Numbers, complete_pairs
 from dialeval.agreement.grouping import group_members
 from dialeval.agreement.ranks import Floats, Integers
 
@@ -72,6 +72,8 @@ def pairwise_accuracy(
         return PairwiseAccuracy(
             None, None, None, pairs.n, pairs.n_missing, reason="no two items to compare"
         )
+    if all(np.ptp(pairs.y[items]) == 0 for items in members):
+        return PairwiseAccuracy(None, None, None, pairs.n, pairs.n_missing, reason=CONSTANT)
     total = sum(len(items) * (len(items) - 1) // 2 for items in members)
     drawn = total > most_pairs
     if drawn:

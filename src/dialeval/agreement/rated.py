@@ -73,10 +73,11 @@ def rated_samples(
     qualities: Sequence[str] = (),
     *,
     dataset: str = "",
-    lower_is_better: Sequence[str] = (),
+    directions: Mapping[str, Direction] | None = None,
 ) -> list[RatedLevel]:
-    """Samples with ratings, and scores from anywhere that are joined to them by id."""
-    for name in lower_is_better:
+    """Samples with ratings, and scores from anywhere that are joined to them by id. A metric is
+    better the higher it is, unless `directions` say something else."""
+    for name in directions or {}:
         if name not in scores:
             raise UsageError(f"no scores of {name!r}.{did_you_mean(name, scores)}")
     ids: list[str] = []
@@ -96,10 +97,8 @@ def rated_samples(
             f"{dataset or 'the data'}: no sample has one of the ids of the scores. The first is"
             f" {ids[0]!r} here and {next(iter(next(iter(scores.values()))), '')!r} there."
         )
-    directions: dict[str, Direction] = {
-        metric: "lower" if metric in lower_is_better else "higher" for metric in scores
-    }
-    return _collect(dataset, levels, columns, directions, target, qualities)
+    higher: dict[str, Direction] = dict.fromkeys(scores, "higher")
+    return _collect(dataset, levels, columns, higher | dict(directions or {}), target, qualities)
 
 
 def ratings_table(samples: Iterable[Sample], quality: str) -> tuple[Floats, list[str]]:

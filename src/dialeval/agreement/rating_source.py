@@ -14,6 +14,7 @@ from pathlib import Path
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.readers.load import PathLike, Samples, open_sources, read_options
 from dialeval.readers.rating_columns import PREFIX
+from dialeval.readers.rating_database import is_database
 from dialeval.run import open_run
 from dialeval.sample import Sample
 
@@ -55,6 +56,8 @@ def some_rated(samples: Samples) -> Iterator[Sample]:
 
 
 def _no_ratings(samples: Samples) -> UsageError:
+    if all(is_database(name) for name in samples.formats):
+        return UsageError(f"{', '.join(samples.formats)}: nobody has rated anything yet")
     columns = [name for problem in samples.problems for name in _unused(problem)]
     name = columns[0] if columns else "overall"
     short = name.removeprefix(PREFIX)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dialeval.errors import InputError, UsageError, did_you_mean
+from dialeval.metric import Direction
 from dialeval.readers.plain_csv import column_names, first_row, rows
 from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
@@ -61,12 +62,11 @@ def scores_of_run(run: Run) -> Scores:
     return scores
 
 
-def lower_is_better(path: Path) -> list[str]:
-    """The metrics of a run that are better the lower they are; a table does not say."""
+def known_directions(path: Path) -> dict[str, Direction]:
+    """Which way the metrics of a run are better; a table does not say."""
     if not (path / "manifest.json").is_file():
-        return []
-    metrics = open_run(path).manifest["metrics"]
-    return [metric["label"] for metric in metrics if metric["direction"] == "lower"]
+        return {}
+    return {metric["label"]: metric["direction"] for metric in open_run(path).manifest["metrics"]}
 
 
 def _read(source: Source, place: Place) -> dict[str, dict[str, float | None]]:

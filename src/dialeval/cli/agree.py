@@ -241,7 +241,7 @@ def _levels_of_database(path: str, target: str, qualities: list[str]) -> list[Ra
         Target.parse(target),
         qualities,
         dataset=path,
-        lower_is_better=judged.lower_is_better,
+        directions=judged.directions,
     )
 
 
@@ -250,7 +250,7 @@ def _levels_of_scores(
 ) -> list[RatedLevel]:
     from dialeval.agreement.rated import rated_samples
     from dialeval.agreement.rating_source import some_rated
-    from dialeval.agreement.score_file import lower_is_better, read_scores
+    from dialeval.agreement.score_file import known_directions, read_scores
     from dialeval.agreement.targets import Target
 
     return rated_samples(
@@ -259,7 +259,7 @@ def _levels_of_scores(
         Target.parse(target),
         qualities,
         dataset=", ".join(ratings.formats),
-        lower_is_better=[*lower, *lower_is_better(scores)],
+        directions={**known_directions(scores), **dict.fromkeys(lower, "lower")},
     )
 
 

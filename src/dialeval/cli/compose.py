@@ -193,6 +193,7 @@ def show(
     from dialeval.compose.composition_file import FORMAT, find_composition
     from dialeval.compose.drawings import draw_weights
     from dialeval.compose.tables import correlation_lines, source_lines, term_lines
+    from dialeval.terminal import say
 
     check_picture(plot)
     composition = find_composition(weights)
@@ -208,6 +209,12 @@ def show(
     _show(composition, chosen)
     if correlations:
         _print(correlation_lines(composition, chosen), texts=2)
+        if not quiet:
+            say(
+                "Spearman of each metric on its scale, on the samples that were drawn: a scale is"
+                " clipped at its ends, so that dialeval agree may find other numbers.",
+                style="dim",
+            )
     if not quiet:
         _print(term_lines(composition), texts=4)
         _print(source_lines(composition), texts=4)

@@ -11,6 +11,7 @@ from dialeval.cli.arguments import Quiet
 from dialeval.errors import UsageError
 
 SUFFIXES = {
+    ".csv": "csv",
     ".jsonl": "jsonl",
     ".json": "jsonl",
     ".parquet": "parquet",
@@ -63,7 +64,12 @@ def export(
     from dialeval.readers.rating_database import is_database
     from dialeval.terminal import harmless_output, say
 
-    to = to or (out and SUFFIXES.get(out.suffix.lower())) or "csv"
+    if to is None and out is not None and out.suffix.lower() not in SUFFIXES:
+        raise UsageError(
+            f"{out}: cannot tell what to write from the name. Name it --to csv, jsonl, parquet,"
+            f" latex, markdown or dstc10, or let it end in {', '.join(SUFFIXES)}"
+        )
+    to = to or ("csv" if out is None else SUFFIXES[out.suffix.lower()])
     if to == "parquet" and out is None:
         raise UsageError("Parquet cannot be printed: name a file with -o")
     if "://" in run or is_database(run):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dialeval.cli.arguments import Json, Quiet
 from dialeval.errors import UsageError
+
+if TYPE_CHECKING:
+    from dialeval.models.inventory import Listed
 
 app = typer.Typer(
     rich_markup_mode="markdown", help="List, fetch and check models.", invoke_without_command=True
@@ -35,7 +38,7 @@ def models(context: typer.Context, as_json: Json = False) -> None:
                 model.name,
                 model.role,
                 ", ".join(model.presets),
-                "yes" if model.is_here else "damaged" if model.damage else "no",
+                _state(model),
                 _megabytes(model.on_disk or model.size),
                 model.licence,
                 model.description,
@@ -46,6 +49,14 @@ def models(context: typer.Context, as_json: Json = False) -> None:
     )
     say("\nFetch: dialeval models get NAME, or --preset default.", style="dim")
     say("A metric takes any other model, too: a directory, or a hub id.", style="dim")
+
+
+def _state(model: Listed) -> str:
+    if model.is_here:
+        return "yes"
+    if model.damage:
+        return "damaged"
+    return f"needs {model.lacks}" if model.path and model.lacks else "no"
 
 
 def _megabytes(size: int) -> str:
@@ -94,7 +105,7 @@ def check(
     from dialeval.models.inventory import list_models, verify
     from dialeval.terminal import say
 
-    here = [model.name for model in list_models() if model.path] if not names else []
+    here = [m.name for m in list_models() if m.is_here or m.damage] if not names else []
     if not names and not here:
         raise UsageError("no model is here. Fetch some: dialeval models get --preset default")
     for name in names or here:

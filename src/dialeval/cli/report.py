@@ -47,7 +47,9 @@ def report(
     ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Of the random part and of all tests.")] = 0,
     rounds: Annotated[int, typer.Option(min=99, help="Of the permutations and bootstraps.")] = 1999,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file that is there.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file that is there.")
+    ] = False,
     workers: Workers = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was written as JSON.")
@@ -78,7 +80,7 @@ def report(
             sample=sample,
             seed=seed,
             rounds=rounds,
-            force=force,
+            overwrite=overwrite,
             workers=workers or usual_workers(),
             stage=stage,
         )

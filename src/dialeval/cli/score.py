@@ -22,6 +22,7 @@ from dialeval.cli.arguments import (
     Verbose,
     load_samples,
 )
+from dialeval.errors import UsageError
 
 
 def score(
@@ -103,6 +104,7 @@ def score(
     import dialeval
     from dialeval.cli.show import show_answers, show_score_table, show_warnings, show_workers
     from dialeval.registry import DEFAULT_METRICS
+    from dialeval.table import count
     from dialeval.terminal import progress_bar, say, share_done
 
     samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad)
@@ -119,6 +121,11 @@ def score(
             on=on,
             ray_address=ray_address,
             workers=workers,
+        )
+    if skip_bad and not len(run):
+        raise UsageError(
+            f"nothing was scored: all of {count(samples.skipped, 'record')} have errors. See:"
+            f" dialeval data check {' '.join(files)}"
         )
     if as_json:
         summary = {"run": str(out) if out else None, "table": run.table(parts).to_records()}

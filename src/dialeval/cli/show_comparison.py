@@ -103,7 +103,8 @@ def _show_standings(comparison: Comparison) -> None:
     )
     say()
     say(
-        "(n): cluster; whoever stands in a higher one is better than everybody in a lower one",
+        "(n): cluster; whoever has a smaller number is better than everybody with a larger one or,"
+        " where a metric has no arrow, has more",
         style="dim",
     )
 

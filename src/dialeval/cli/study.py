@@ -134,7 +134,9 @@ def _list(as_json: bool, as_markdown: bool) -> None:
     from dialeval.studies.render import list_cells, list_records, markdown_table
     from dialeval.terminal import print_table, say
 
-    found = [(study, find_missing(study.needs, study.models)) for study in list_studies()]
+    found = [
+        (study, find_missing(study.needs, (*study.models, *study.asks))) for study in list_studies()
+    ]
     if as_json:
         typer.echo(json.dumps(list_records(found), indent=2))
         return

@@ -35,7 +35,8 @@ class Gathered:
     others: tuple[str, ...]
     families: Families
     left_out: tuple[str, ...] = ()
-    """Data sets of which the metrics say nothing, such as dialogues where all judge turns."""
+    """What could not be used, in words: data sets of which the metrics say nothing, such as
+    dialogues where all judge turns, and metrics that not all runs have."""
 
 
 def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ()) -> Gathered:
@@ -70,12 +71,30 @@ def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ())
         tuple(Ingredient(label, term_signature(signatures[label])) for label in chosen),
         tuple(label for label in common if label not in chosen and _is_rival(label, opened)),
         find_families(sets),
-        tuple(
-            f"{one.name}: none of the metrics has a value there: left out"
-            for one in everything
-            if one not in sets
+        (
+            *(() if metrics else _not_in_all(named)),
+            *(
+                f"{one.name}: none of the metrics has a value there: left out"
+                for one in everything
+                if one not in sets
+            ),
         ),
     )
+
+
+def _not_in_all(named: Mapping[str, Run]) -> list[str]:
+    """The metrics that some of the runs have: what could not be composed, and why."""
+    labels = dict.fromkeys(label for run in named.values() for label in run.metrics)
+    lacking = {
+        label: [name for name, run in named.items() if label not in run.metrics]
+        for label in labels
+        if label.partition(":")[0] not in COMPOSED
+    }
+    return [
+        f"{label}: not in {', '.join(names)}, so that it cannot be composed: left out"
+        for label, names in lacking.items()
+        if names
+    ]
 
 
 def _is_rival(label: str, runs: Sequence[Run]) -> bool:

@@ -100,8 +100,8 @@ def _models() -> Iterator[Finding]:
     for model in list_models():
         if "default" in model.presets:
             status: Literal["ok", "absent", "failed"] = "absent"
-            found = f"dialeval models get {model.name}"
-            if model.path is not None:
+            found = f"dialeval models get {model.lacks or model.name}"
+            if model.path is not None and not model.lacks:
                 status, found = ("failed", model.damage) if model.damage else ("ok", model.role)
             yield Finding(f"model {model.name}", status, found)
 

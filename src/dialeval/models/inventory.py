@@ -15,7 +15,8 @@ from dialeval.models.store import damage
 
 @dataclass(frozen=True)
 class Listed:
-    """One model. `size` is what a fetch downloads, `on_disk` what it takes here (0 if absent)."""
+    """One model. `size` is what a fetch downloads, `on_disk` what it takes here (0 if absent);
+    `lacks` names the model that it stands on, where that is not here."""
 
     name: str
     role: Role
@@ -27,10 +28,12 @@ class Listed:
     path: Path | None
     on_disk: int
     damage: str
+    lacks: str = ""
 
     @property
     def is_here(self) -> bool:
-        return self.path is not None and not self.damage
+        """Whether it can be asked."""
+        return self.path is not None and not self.damage and not self.lacks
 
     def to_record(self) -> dict[str, Any]:
         """JSON-ready values."""
@@ -65,7 +68,15 @@ def _listed(entry: Entry) -> Listed:
         path=path,
         on_disk=_size(path) if path else 0,
         damage=damage(path) if path else "",
+        lacks=_lacks(entry),
     )
+
+
+def _lacks(entry: Entry) -> str:
+    """The base of an adapter or judge, if it is not here."""
+    if entry.base is None:
+        return ""
+    return "" if _listed(CATALOGUE[entry.base]).is_here else entry.base
 
 
 def _size(directory: Path) -> int:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 from dialeval.errors import UsageError
+from dialeval.metric import Direction
 from dialeval.rating.job import Job
 from dialeval.rating.opening import open_store
 from dialeval.rating.store import Counted, Store
@@ -54,7 +56,7 @@ class Judged:
 
     samples: list[Sample]
     scores: Mapping[str, Mapping[str, float | None]]
-    lower_is_better: list[str]
+    directions: Mapping[str, Direction]
 
 
 def judged_samples(path: str) -> Judged:
@@ -73,7 +75,8 @@ def judged_samples(path: str) -> Judged:
         )
     if not any(sample.ratings for sample in samples):
         raise UsageError(f"{path}: nobody has rated anything yet")
-    return Judged(samples, scores, [name for name in scores if directions.get(name) == "lower"])
+    known = {name: cast("Direction", directions[name]) for name in scores if name in directions}
+    return Judged(samples, scores, known)
 
 
 def first_answers(counted: list[Counted]) -> Mapping[int, list[Counted]]:

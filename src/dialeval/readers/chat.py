@@ -137,7 +137,7 @@ def _only_calls_tools(message: Mapping[str, Any]) -> bool:
 
 def _answer(message: Mapping[str, Any], where: str, place: Place) -> str:
     content = _content(message, where, place)
-    if not content.strip():
+    if not content.strip() and isinstance(message.get("content"), str | list):
         place.warning(f"{where}.content", "empty: kept, as a system that says nothing")
     return content
 

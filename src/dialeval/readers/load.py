@@ -24,6 +24,7 @@ from dialeval.errors import InputError, Problem, UsageError, did_you_mean
 from dialeval.readers.detect import detect
 from dialeval.readers.id_set import IdSet
 from dialeval.readers.plain_record import ALIASES, NAMES
+from dialeval.readers.rating_columns import quality_of
 from dialeval.readers.reader import (
     KEPT_PROBLEMS,
     Place,
@@ -264,7 +265,7 @@ class Samples:
 
 
 def _never_rated(names: Iterable[str], rated: Set[str]) -> list[str]:
-    return [name for name in names if not {name, name.removeprefix("rating_")} & rated]
+    return [name for name in names if not {name, quality_of(name)} & rated]
 
 
 def choose(samples: Iterable[Sample], count: int, generator: random.Random) -> list[Sample]:

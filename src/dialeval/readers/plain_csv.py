@@ -162,12 +162,21 @@ def _check_header(header: list[str], options: ReadOptions) -> None:
     if twice := sorted({name for name in header if header.count(name) > 1}):
         raise UnreadableError(f"the column {twice[0]!r} occurs twice", 1, "header")
     needed = [options.columns.get("response", "response")] if options.texts else []
-    for column in (*needed, *options.columns.values(), *options.ratings):
+    for column in (*needed, *options.columns.values()):
         if column not in header:
             raise UnreadableError(
                 f"there is no column {column!r}.{did_you_mean(column, header)} The first line must"
                 f" name the columns; it holds: {shown(', '.join(header))}. Map other names with"
                 " --map response=NAME",
+                1,
+                "header",
+            )
+    for one in rating_columns(header, options):
+        if one.column not in header:
+            others = [name for name in header if name not in NAMES and not is_reference(name)]
+            raise UnreadableError(
+                f"there is no column of ratings {one.column!r}.{did_you_mean(one.column, others)}"
+                f" Columns that could hold ratings: {shown(', '.join(others)) or 'none'}",
                 1,
                 "header",
             )

@@ -5,7 +5,8 @@
     rating_overall__ann         quality `overall`, rater `ann`: two underscores before any name
 
 Columns that the user names (`--rating human_score`) are ratings whatever they are called, and then
-no others are. Columns of numbers are never guessed to be ratings: they may be scores of a machine.
+no others are; the name of a quality (`--rating overall`) stands for all columns of it. Columns of
+numbers are never guessed to be ratings: they may be scores of a machine.
 """
 
 from __future__ import annotations
@@ -36,8 +37,15 @@ class RatingColumn:
 
 
 def rating_columns(header: Iterable[str], options: ReadOptions) -> list[RatingColumn]:
-    wanted = options.ratings or [column for column in header if column.startswith(PREFIX)]
-    return [_parse(column) for column in dict.fromkeys(wanted)]
+    header = list(header)
+    own = [_parse(column) for column in header if column.startswith(PREFIX)]
+    if not options.ratings:
+        return own
+    found: dict[str, RatingColumn] = {}
+    for name in options.ratings:
+        of_quality = [] if name in header else [one for one in own if one.quality == name]
+        found |= {one.column: one for one in of_quality or [_parse(name)]}
+    return list(found.values())
 
 
 def _parse(column: str) -> RatingColumn:
@@ -47,6 +55,11 @@ def _parse(column: str) -> RatingColumn:
     if match := _NAMED.fullmatch(rest) or _NUMBERED.fullmatch(rest):
         return RatingColumn(column, match[1], match[2])
     return RatingColumn(column, rest or column, "")
+
+
+def quality_of(name: str) -> str:
+    """The quality that a name in `--rating`, of a column or of a quality, is about."""
+    return _parse(name).quality
 
 
 def half_named(columns: Sequence[RatingColumn]) -> str | None:

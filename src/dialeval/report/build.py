@@ -75,7 +75,7 @@ def write_report(
     sample: int = SAMPLE,
     seed: int = 0,
     rounds: int = 1999,
-    force: bool = False,
+    overwrite: bool = False,
     workers: int = 1,
     stage: Stage = lambda what: None,
 ) -> Written:
@@ -83,7 +83,7 @@ def write_report(
     destination = Path(out)
     environment()
     opened = open_runs(runs)
-    _check_destination(destination, [run.directory for run in opened], force)
+    _check_destination(destination, [run.directory for run in opened], overwrite)
     stage("reading")
     material = gather(opened, metrics)
     command = report_command(
@@ -218,10 +218,10 @@ def _title(material: Material) -> str:
     return material.names[0]
 
 
-def _check_destination(destination: Path, directories: Sequence[Path], force: bool) -> None:
+def _check_destination(destination: Path, directories: Sequence[Path], overwrite: bool) -> None:
     if destination.is_dir():
         raise UsageError(f"{destination} is a folder; name a file: -o {destination}/report.html")
     if any(destination.resolve().parent == one.resolve() for one in directories):
         raise UsageError(f"{destination} lies in the run itself; choose another place for it")
-    if destination.exists() and not force:
-        raise UsageError(f"{destination} exists already: --force replaces it")
+    if destination.exists() and not overwrite:
+        raise UsageError(f"{destination} exists already: --overwrite replaces it")

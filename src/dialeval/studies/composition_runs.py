@@ -20,6 +20,9 @@ from dialeval.studies.comparison_runs import (
 )
 from dialeval.studies.study import Setting
 
+ASKED = ("minilm-l6", "glove-50d", "spacy-en-sm")
+"""What the sub-metrics ask, or their judges stand on."""
+
 SUB_METRICS = (
     "mme-fluency", "mme-relevance", "mme-topic", "mme-engagement",
     "mme-specificity", "mme-specificity:kind=nce", "mme-specificity:kind=ppl",

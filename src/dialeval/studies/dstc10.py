@@ -29,7 +29,7 @@ from dialeval.compose.leave_one_out import (
 from dialeval.compose.overlap import are_relatives, find_families
 from dialeval.compose.qualities import DSTC10_QUALITIES
 from dialeval.metrics.judged_metric import MME_CITATION
-from dialeval.studies.composition_runs import CITED, SUB_METRICS, score_sets
+from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
 from dialeval.studies.dstc10_table import MEANS
 from dialeval.studies.mme_ablation import percent
 from dialeval.studies.needs import Data
@@ -186,6 +186,7 @@ STUDY = Study(
     repeats="DSTC10 track 5 task 1: MME-CRS by both protocols, Deep AM-FM and the average beside",
     may_use=(Data("dstc10"),),
     metrics=(*SUB_METRICS, "deep-am-fm", "pone"),
+    asks=ASKED,
     takes_sets=True,
     published=tuple(
         Published(f"{row}: test protocol", printed, f"{source}, test sets", must_match=False)

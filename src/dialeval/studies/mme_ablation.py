@@ -19,7 +19,7 @@ from dialeval.compose.fit import FitOptions
 from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_one_out
 from dialeval.metrics.judged_metric import MME_CITATION
-from dialeval.studies.composition_runs import CITED, SUB_METRICS, score_sets
+from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
 from dialeval.studies.needs import Data
 from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
 
@@ -151,6 +151,7 @@ STUDY = Study(
     repeats="MME-CRS, Tables 4 to 6: without sub-metrics, other powers, and the plain average",
     may_use=(Data("dstc10"),),
     metrics=SUB_METRICS,
+    asks=ASKED,
     takes_sets=True,
     published=tuple(
         Published(what, printed, source, must_match=False)

@@ -155,6 +155,7 @@ class Study:
     may_use    data sets that it uses where they are here
     models     the models that it asks if nobody names others; empty: it takes none
     metrics    the metrics that it scores with if nobody names others; empty: it takes none
+    asks       the models that these metrics ask
     takes_sets whether it runs on any rated set, and `--set` chooses among them
     takes_positives  whether it learns from right responses that may be made in several ways
     draws      whether it has a picture
@@ -172,6 +173,7 @@ class Study:
     may_use: tuple[Data, ...] = ()
     models: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
     takes_sets: bool = False
     takes_positives: bool = False
     draws: bool = False
