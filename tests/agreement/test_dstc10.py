@@ -5,13 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-import dialeval
 from dialeval.agreement.coefficient import Agreement
 from dialeval.agreement.dstc10 import (
     DEVELOPMENT_SETS,
     ScoredSet,
     dstc10_table,
-    dstc10_table_of_runs,
     flat_mean,
     protocol_rating,
     protocol_sample,
@@ -100,11 +98,3 @@ def test_items_that_a_quality_was_not_asked_of_are_counted_as_missing():
     table = dstc10_table([ScoredSet("one", samples, {"m": [0.0, 1.0, 2.0, 3.0, 4.0]})])
     found = table.metrics["m"]["one"]["x"]
     assert (found.value, found.n, found.n_missing) == (pytest.approx(1), 4, 1)
-
-
-def test_runs_give_the_same_table():
-    samples = [rated(f"s{i}", {"x": [i]}, "word " * (i + 1)) for i in range(6)]
-    run = dialeval.score(samples, ["length"])
-    (record,) = dstc10_table_of_runs({"one": run}).to_records()
-    assert record["metric"] == "length"
-    assert record["spearman"]["one"]["x"]["value"] == pytest.approx(1)

@@ -1,14 +1,13 @@
 """Is a difference real? Small cases, other libraries, laws, and calibration under the null."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.agreement.clusters import draw_lines, rank_systems
+from dialeval.agreement.clusters import draw_lines
 from dialeval.agreement.holm import holm
 from dialeval.agreement.paired import paired_bootstrap, paired_permutation
 from dialeval.agreement.perm_both import perm_both
@@ -299,60 +298,3 @@ def test_lines_are_drawn_by_the_rule_named():
     better[1, 2] = True
     assert draw_lines(better, "all") == [1, 1, 2, 2]
     assert draw_lines(better, "any") == [1, 1, 2, 2]
-
-
-def test_systems_fall_into_clusters():
-    rng = np.random.default_rng(8)
-    items = rng.normal(size=(200, 1))
-    scores = items + rng.normal(size=(200, 4)) + np.array([0.0, 1.0, 1.05, -1.0])
-    scores[:5, 0] = np.nan
-    ranking = rank_systems(scores, ["plain", "good", "fine", "bad"], seeded(999))
-    assert {s.name: s.cluster for s in ranking.systems} == {
-        "good": 1,
-        "fine": 1,
-        "plain": 2,
-        "bad": 3,
-    }
-    assert len(ranking.comparisons) == 6
-    record = json.loads(json.dumps(ranking.to_record()))
-    assert record["systems"][2] == {
-        "name": "plain",
-        "cluster": 2,
-        "mean": pytest.approx(np.nanmean(scores[:, 0])),
-        "n": 195,
-    }
-    turned = rank_systems(scores[:, ::-1], ["bad", "fine", "good", "plain"], seeded(999))
-    assert turned == ranking
-
-
-def test_a_system_without_scores_comes_last_and_no_line_is_drawn_above_it():
-    scores = np.column_stack([np.full(9, np.nan), np.arange(9.0), np.arange(9.0) + 5])
-    ranking = rank_systems(scores, ["none", "low", "high"], seeded(999))
-    assert [(s.name, s.cluster) for s in ranking.systems] == [
-        ("high", 1),
-        ("low", 1),
-        ("none", 1),
-    ]
-
-
-def test_a_system_that_loses_on_the_common_items_is_not_called_better():
-    """`wide` has the higher mean only because of easy items that `narrow` never saw."""
-    common = np.arange(20.0)
-    wide, narrow = np.append(common, [500.0] * 20), np.append(common + 1, [np.nan] * 20)
-    ranking = rank_systems(np.column_stack([wide, narrow]), ["wide", "narrow"], seeded(999))
-    assert [(s.name, s.cluster) for s in ranking.systems] == [("wide", 1), ("narrow", 1)]
-    assert ranking.comparisons[0].test.difference == -1
-    assert ranking.comparisons[0].p_holm < 0.01
-
-
-def test_equal_systems_are_seldom_split():
-    """Holm bounds the risk of any false claim, hence of any line, by 5 %."""
-    rng = np.random.default_rng(9)
-    split = [
-        rank_systems(rng.normal(size=(30, 4)), "abcd", Resampling(rng, 199), rule="any")
-        .systems[-1]
-        .cluster
-        > 1
-        for _ in range(400)
-    ]
-    assert np.mean(split) <= 0.08

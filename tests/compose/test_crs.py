@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.compose.composition import Chosen
 from dialeval.compose.crs import (
     adaptive_power,
-    composite,
     mean_weights,
     reweigh,
     uniform_weights,
 )
+from dialeval.compose.leave_one_out import composed
 
 rho = st.floats(-1, 1).map(lambda value: 0.0 if abs(value) < 1e-6 else value)
 correlations = st.lists(rho, min_size=1, max_size=9)
@@ -34,13 +36,13 @@ def test_weights_are_the_golden_ones(golden, power):
         assert found[dataset] == pytest.approx(weights, abs=1e-9)
     averaged = mean_weights(list(found.values()))
     assert averaged == pytest.approx(expected["averaged_over_datasets"], abs=1e-9)
-    value = composite(averaged, case["sub_scores"])
+    (value,) = composed(np.array([case["sub_scores"]]), Chosen("Overall", averaged))
     assert value == pytest.approx(expected["composite_of_scores"], abs=1e-9)
 
 
 def test_the_plain_average_is_the_golden_one(golden):
     scores = golden["crs"]["sub_scores"]
-    average = composite(uniform_weights(7), scores)
+    (average,) = composed(np.array([scores]), Chosen("none", uniform_weights(7)))
     assert average == pytest.approx(golden["crs"]["mme_avg_of_scores"])
 
 

@@ -21,7 +21,6 @@ from dialeval.agreement.coefficient import Agreement, mean_of
 from dialeval.agreement.correlation import spearman
 
 if TYPE_CHECKING:
-    from dialeval.run import Run
     from dialeval.sample import Rating, Sample
 
 FIRST_ANNOTATOR_COUNTS = frozenset({"dailydialog-gupta"})
@@ -97,14 +96,6 @@ def dstc10_table(sets: Iterable[ScoredSet]) -> Dstc10Table:
         for metric, scores in scored.scores.items():
             metrics.setdefault(metric, {})[scored.name] = _by_quality(scored, scores)
     return Dstc10Table(metrics)
-
-
-def dstc10_table_of_runs(runs: Mapping[str, Run]) -> Dstc10Table:
-    """The same from runs: name of the data set -> a run on it."""
-    return dstc10_table(
-        ScoredSet(name, list(run.samples()), {label: run.scores(label) for label in run.metrics})
-        for name, run in runs.items()
-    )
 
 
 def protocol_rating(dataset: str, rating: Rating) -> float | None:

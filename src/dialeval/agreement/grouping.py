@@ -22,7 +22,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dialeval.agreement.bootstrap import Bootstrap
 from dialeval.agreement.correlation import (
     CONSTANT,
     Coefficient,
@@ -57,28 +56,6 @@ class WithinGroups:
     """Pairs of items within a group with the same x."""
     ties_y: int = 0
     reason: str = ""
-
-
-def per_turn(
-    x: Numbers,
-    y: Numbers,
-    coefficient: Coefficient = spearman,
-    bootstrap: Bootstrap | None = None,
-) -> Correlation:
-    """The correlation of all items, whatever system or context they belong to."""
-    return coefficient(x, y, bootstrap)
-
-
-def per_system(
-    x: Numbers,
-    y: Numbers,
-    systems: Sequence[Hashable],
-    coefficient: Coefficient = spearman,
-    bootstrap: Bootstrap | None = None,
-) -> Correlation:
-    """The correlation of system means; `n` counts systems. The bootstrap draws systems."""
-    means = system_means(x, y, systems)
-    return coefficient(means.x, means.y, bootstrap)
 
 
 @dataclass(frozen=True)

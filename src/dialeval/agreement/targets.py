@@ -19,8 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from dialeval.agreement.bootstrap import Bootstrap
-from dialeval.agreement.correlation import Coefficient, Correlation, Numbers, spearman
+from dialeval.agreement.correlation import Correlation
 from dialeval.agreement.exact_means import settled
 from dialeval.agreement.grouping import WithinGroups
 from dialeval.agreement.ranks import Floats
@@ -74,27 +73,6 @@ def mean_rating(ratings: Floats) -> Floats:
     sums = np.nansum(np.sort(ratings, axis=1), axis=1)
     means: Floats = np.divide(sums, given, out=np.full(len(sums), np.nan), where=given > 0)
     return settled(means)
-
-
-def one_rater(ratings: Floats, rater: int) -> Floats:
-    """The ratings of one person, by column."""
-    column: Floats = ratings[:, rater]
-    return column
-
-
-def maximum_over_raters(
-    scores: Numbers,
-    ratings: Floats,
-    coefficient: Coefficient = spearman,
-    bootstrap: Bootstrap | None = None,
-) -> MaximumOverRaters:
-    """PONE's rule. A rater with whom the correlation is not defined is left out and counted."""
-    return maximum_of(
-        [
-            coefficient(scores, one_rater(ratings, rater), bootstrap)
-            for rater in range(ratings.shape[1])
-        ]
-    )
 
 
 def maximum_of(found: Sequence[Correlation | WithinGroups]) -> MaximumOverRaters:

@@ -77,11 +77,6 @@ def uniform_weights(count: int) -> Weights:
     return (1 / count,) * count
 
 
-def composite(weights: Sequence[float], scores: Sequence[float]) -> float:
-    """Eq. 3: the weighted sum."""
-    return math.fsum(w * s for w, s in zip(weights, scores, strict=True))
-
-
 def _shares(positive: Sequence[float], power: float) -> Weights:
     """Divided by the largest first: a high power of a small number would vanish."""
     largest = max(positive)

@@ -44,10 +44,6 @@ class Selection:
     def size(self) -> int:
         return sum(map(len, self.shown))
 
-    @property
-    def is_sample(self) -> bool:
-        return self.size < self.of
-
 
 def extremes(material: Material, count: int) -> list[Extremes]:
     """Of each level and metric, `count` entries of either end."""

@@ -13,13 +13,12 @@ dropped, or called good after all (`change`). Then it is trained on, and labels 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 FilterMode = Literal["paper", "released", "none"]
-FILTER_MODES: tuple[FilterMode, ...] = get_args(FilterMode)
 
 Doubtful = Literal["drop", "change"]
 
