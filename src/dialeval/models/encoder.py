@@ -109,7 +109,7 @@ class Tokens:
 
 
 class Encoder:
-    """A tokenizer and a model. `truncated` counts the texts that were cut so far.
+    """A tokenizer and a model.
 
     `load_head` gives what turns a state into logits of the vocabulary; it is called once, and only
     if somebody asks `MaskedLikelihood`.
@@ -122,7 +122,6 @@ class Encoder:
         sentence_limit: int | None = None,
         load_head: Callable[[], torch.nn.Module] = _no_masked_head,
     ) -> None:
-        self.truncated = 0
         self.tokenizer = tokenizer
         self._model = model
         self._load_head = load_head
@@ -241,7 +240,6 @@ class Encoder:
         for text, ids in zip(clean, self.tokenizer(clean, verbose=False).input_ids, strict=True):
             cut = max(0, len(ids) - limit)
             if cut:
-                self.truncated += 1
                 ids = self.tokenizer(text, truncation=True, max_length=limit).input_ids
             found.append(Tokens(tuple(ids), cut))
         return found

@@ -99,12 +99,11 @@ def load(directory: Path, *, device: str = "auto") -> MaskedLanguageModel:
 
 
 class MaskedLanguageModel:
-    """Answers `MaskedLikelihood`. `truncated` counts the texts that were cut so far."""
+    """Answers `MaskedLikelihood`."""
 
     def __init__(self, encoder: Encoder, head: torch.nn.Module) -> None:
         if encoder.tokenizer.mask_token_id is None:
             raise UsageError("the tokenizer of this model has no mask")
-        self.truncated = 0
         self._encoder = encoder
         self._head = head.to(encoder.device)
         self._mask: int = encoder.tokenizer.mask_token_id
@@ -128,7 +127,6 @@ class MaskedLanguageModel:
         whole = self._input.segments.text(question.text.strip())
         room = self._encoder.limit - len(self._input.before) - len(self._input.after)
         kept = min(len(whole.ids), room, question.tokens or room)
-        self.truncated += kept < len(whole.ids)
         shift = len(question.text) - len(question.text.lstrip())
         spans = tuple((start + shift, end + shift) for start, end in whole.spans[:kept])
         return _Reading(
