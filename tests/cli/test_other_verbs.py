@@ -228,3 +228,17 @@ def test_models_check_without_a_name_checks_all_that_are_here(dialeval, monkeypa
     monkeypatch.setattr(inventory, "list_models", lambda: absent)
     done = dialeval("models", "check")
     assert (done.code, "dialeval models get --preset default" in done.err) == (2, True)
+
+
+def test_a_card_tells_how_a_part_was_made_also_without_its_base(dialeval, tmp_path, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_MODELS", str(tmp_path))
+    shown = dialeval("models", "card", "minilm-l6-nli")
+    assert shown.code == 0
+    assert "dialeval train nli" in shown.out
+    assert json.loads(dialeval("models", "card", "minilm-l6-nli", "--json").out)["base"]
+
+
+def test_a_model_that_nobody_trained_here_has_no_card(dialeval, tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "bert", "architectures": ["BertModel"]}')
+    done = dialeval("models", "card", str(tmp_path))
+    assert (done.code, "Traceback" in done.err) == (2, False)

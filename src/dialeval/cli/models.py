@@ -111,3 +111,30 @@ def check(
     for name in names or here:
         verify(name)
         say(f"{name}: as it should be")
+
+
+@app.command()
+def card(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A model by name, or a directory of dialeval train.", show_default=False
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Show how a trained part was made: data, licence, command, settings, scores."""
+    from dialeval.models.catalogue import find_entry
+    from dialeval.models.locate import entry_directory, locate
+    from dialeval.terminal import harmless_output
+
+    entry = find_entry(name)
+    # The card of a shipped part can be read before its base is fetched.
+    directory = (entry and entry_directory(entry)) or locate(name).directory
+    if not (directory / "card.json").is_file():
+        raise UsageError(
+            f"{name} has no card: only what dialeval train made has one. What it is: dialeval"
+            " models"
+        )
+    file = directory / ("card.json" if as_json else "card.md")
+    harmless_output().write(file.read_text("utf-8"))

@@ -111,7 +111,7 @@ def what_was_learned(models: Sequence[str]) -> list[str]:
         data = card.get("data", {})
         corpus = data.get("corpus") or data.get("name") or data.get("sets")
         if corpus:
-            lines.append(f"{name} learned from {corpus}: dialeval models {name}")
+            lines.append(f"{name} learned from {corpus}: dialeval models card {name}")
     return lines
 
 
