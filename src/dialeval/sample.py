@@ -50,6 +50,11 @@ class Rating:
         return math.fsum(given) / len(given) if given else None
 
 
+def letters(text: str) -> str:
+    """Letters and digits alone, without case: copies of a text differ in the rest."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
 Ratings = Mapping[str, Rating]
 """Per quality, such as `Overall`, what each rater said."""
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dialeval.augment.query import Paraphrase, Query
 from dialeval.errors import UsageError
 from dialeval.metric import option
+from dialeval.sample import letters
 
 if TYPE_CHECKING:
     from dialeval.models.generation import Generator
@@ -155,15 +156,10 @@ class ConditionalTextGenerator:
 
 def distinct(query: str, texts: Sequence[str]) -> list[str]:
     """The texts that say something, are not the query, and are not there yet, in their order."""
-    seen = {_letters(query), ""}
+    seen = {letters(query), ""}
     kept = []
     for text in texts:
-        if (letters := _letters(text)) not in seen:
-            seen.add(letters)
+        if (said := letters(text)) not in seen:
+            seen.add(said)
             kept.append(text)
     return kept
-
-
-def _letters(text: str) -> str:
-    """Letters and digits alone, in lower case."""
-    return "".join(filter(str.isalnum, text.casefold()))

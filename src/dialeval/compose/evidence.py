@@ -21,7 +21,7 @@ from dialeval.agreement.exact_means import settled
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.compose.composition import VALUE, Term, term_signature
 from dialeval.errors import UsageError, did_you_mean
-from dialeval.sample import Level, Sample
+from dialeval.sample import Level, Sample, letters
 
 if TYPE_CHECKING:
     from dialeval.run import Run
@@ -140,16 +140,12 @@ def check_metrics(runs: Sequence[Run], labels: Sequence[str]) -> None:
 def text_digests(sample: Sample) -> Iterator[bytes]:
     """Of the conversation up to the answer; for a whole dialogue, of each of its turns with what
     was said before. Case, spaces and punctuation do not count: copies of a set differ in them."""
-    said = [_letters(turn.text) for turn in sample.turns]
+    said = [letters(turn.text) for turn in sample.turns]
     if sample.response is not None:
         yield _digest(said)
         return
     for end in range(2, len(said) + 1):
         yield _digest(said[:end])
-
-
-def _letters(text: str) -> str:
-    return "".join(char for char in text.lower() if char.isalnum())
 
 
 def _digest(texts: Sequence[str]) -> bytes:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import UsageError
+from dialeval.sample import letters
 from dialeval.storage import read_lines
 
 Dialogue = tuple[str, ...]
@@ -78,7 +79,7 @@ def without_overlap(
     """
 
     def pairs(dialogue: Dialogue) -> set[tuple[str, str]]:
-        turns = ["".join(filter(str.isalnum, turn.lower())) for turn in dialogue]
+        turns = [letters(turn) for turn in dialogue]
         return {(one, other) for one, other in pairwise(turns) if len(one + other) >= LONG}
 
     seen = set().union(*map(pairs, held_out))

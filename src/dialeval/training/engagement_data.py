@@ -29,7 +29,7 @@ import numpy as np
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
-from dialeval.sample import Rating, Sample, Turn
+from dialeval.sample import Rating, Sample, Turn, letters
 from dialeval.training.corpora import LONG, Dialogue
 from dialeval.training.pair_corpus import rated_dialogues, rated_sets_here
 
@@ -148,7 +148,7 @@ def without_rated(examples: Sequence[Engaging], rated: Iterable[Dialogue]) -> li
     exchanges: set[tuple[str, str]] = set()
     long: set[str] = set()
     for dialogue in rated:
-        turns = list(map(_letters, dialogue))
+        turns = list(map(letters, dialogue))
         exchanges.update(pairwise(turns))
         long.update(turn for turn in turns if len(turn) >= LONG)
 
@@ -237,8 +237,4 @@ def _source(example: Engaging) -> str:
 
 
 def _exchange(example: Engaging) -> tuple[str, str]:
-    return _letters(example.context[-1] if example.context else ""), _letters(example.text)
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.lower()))
+    return letters(example.context[-1] if example.context else ""), letters(example.text)

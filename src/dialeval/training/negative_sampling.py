@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.errors import UsageError
+from dialeval.sample import letters
 from dialeval.training.bm25 import BM25
 
 SamplerName = Literal["weighted", "random", "middle", "bm25"]
@@ -78,7 +79,9 @@ class NegativeSampler:
         self._texts = texts
         self._vectors = vectors
         known: dict[str, int] = {}
-        self._same = np.array([known.setdefault(_letters(t), len(known)) for t in texts], np.int64)
+        self._same = np.array(
+            [known.setdefault(letters(t) or t, len(known)) for t in texts], np.int64
+        )
         if len(known) < 2:
             raise UsageError(
                 f"wrong responses cannot be drawn: {len(texts):,} pairs with {len(known)} different"
@@ -168,8 +171,3 @@ def _middle(cosines: Floats, forbidden: npt.NDArray[np.bool_]) -> Numbers:
     rank = np.minimum(MIDDLE_RANK * allowed // MIDDLE_OF, np.maximum(allowed - 1, 0))
     places: Numbers = order[np.arange(len(order)), rank]
     return places
-
-
-def _letters(text: str) -> str:
-    """Letters and digits alone, in lower case; a text without any is itself."""
-    return "".join(filter(str.isalnum, text.casefold())) or text
