@@ -29,6 +29,9 @@ def export(run: Run, to: str, destination: Path, *, raw: bool = False) -> None:
     """Writes the run to a file; it appears whole or not at all."""
     if destination.resolve().parent == run.directory.resolve():
         raise UsageError(f"{destination} lies in the run itself; choose another place for it")
+    sources = [source["path"] for source in run.manifest["data"].get("sources", ())]
+    if any(Path(source).resolve() == destination.resolve() for source in sources):
+        raise UsageError(f"{destination} is what the run was made from; choose another file")
     with atomic_path(destination) as temporary:
         if to == "parquet":
             _write_parquet(run, temporary)

@@ -172,6 +172,15 @@ def test_a_damaged_run_says_so(dialeval, run, content):
     assert (done.code, "damaged" in done.err) == (2, True)
 
 
+def test_what_a_run_was_made_from_is_not_written_over(dialeval, tmp_path):
+    path = tmp_path / "rated.csv"
+    path.write_text("id,response,rating_q_1,rating_q_2\na,yes,1,5\n")
+    assert dialeval("score", str(path), "-m", "length", "-o", str(tmp_path / "run")).code == 0
+    done = dialeval("export", str(tmp_path / "run"), "-o", str(path))
+    assert (done.code, "what the run was made from" in done.err) == (2, True)
+    assert "rating_q_2" in path.read_text()
+
+
 def test_an_ending_that_says_nothing_is_not_taken_for_csv(dialeval, run, tmp_path):
     done = dialeval("export", run, "-o", str(tmp_path / "scores.xlsx"))
     assert (done.code, "cannot tell what to write" in done.err) == (2, True)
