@@ -90,5 +90,5 @@ def test_where_all_values_are_equal_every_score_is_zero():
 
 @pytest.mark.parametrize("part", [float("nan"), float("inf")])
 def test_a_part_is_finite_as_a_score_is(part):
-    with pytest.raises(ValueError, match="the part 'p' of a score must be finite"):
+    with pytest.raises(ValueError, match="leave out a part that is not a number"):
         Score(0.5, {"p": part})

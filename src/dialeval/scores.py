@@ -36,7 +36,9 @@ class Score:
             raise ValueError(f"a score must be finite, not {self.value}")
         for name, part in self.parts.items():
             if not isinstance(part, tuple) and not math.isfinite(part):
-                raise ValueError(f"the part {name!r} of a score must be finite, not {part}")
+                raise ValueError(
+                    f"the part {name!r} is {part}; leave out a part that is not a number"
+                )
 
     @classmethod
     def missing(cls, why: str, counts: Any = None) -> Score:
