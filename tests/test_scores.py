@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dialeval.errors import UsageError
@@ -70,6 +70,7 @@ def test_minmax_calibration_is_that_of_ruber(golden):
 
 
 @given(st.sampled_from(["floor", "quartile", "minmax"]), st.lists(numbers, min_size=1))
+@example("floor", [0.0, 1.0, 5.82472647379445e-309])
 def test_a_calibration_never_reverses_an_order(kind, values):
     calibration = Calibration.fit(kind, values)
     found = [calibration.apply(x) for x in sorted(values)]

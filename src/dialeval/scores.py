@@ -14,6 +14,9 @@ from dialeval.errors import UsageError
 
 PartValue = float | tuple[float, ...]
 
+NO_SPREAD = 1e-300
+"""A scale that is no wider tells nothing apart, and dividing by it would overflow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -140,7 +143,8 @@ class Calibration:
             value = max(value, self.low)
         if self.kind == "quartile":
             value = min(value, self.high)
-        return (value - self.low) / (self.high - self.low) if self.high > self.low else 0.0
+        spread = self.high - self.low
+        return (value - self.low) / spread if spread > NO_SPREAD else 0.0
 
     def to_record(self) -> dict[str, Any]:
         return asdict(self)
