@@ -27,7 +27,7 @@ demo: .venv/.installed ## install, fetch the models, score the example, probe a 
 	@$(BIN)/dialeval models get --preset default --quiet
 	@$(BIN)/dialeval score examples/three-bots.jsonl -m length -m distinct -m bleu -m bertscore \
 	  -m coherence -m fluency -m pmi -m follow-up-contrast -m mme-crs -o runs/demo --overwrite
-	@$(BIN)/dialeval report runs/demo -o runs/demo.html --force --quiet
+	@$(BIN)/dialeval report runs/demo -o runs/demo.html --overwrite --quiet
 	@echo
 	@$(BIN)/dialeval probe smollm2-135m --queries examples/queries.txt --limit 3 \
 	  --set max_new_tokens=40 -o runs/demo-probe --quiet

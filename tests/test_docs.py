@@ -15,12 +15,15 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 
 
 def commands() -> list[tuple[str, str]]:
-    return [
+    documented = [
         (document.name, line.split("#")[0].strip())
         for document in DOCUMENTS
         for line in document.read_text(encoding="utf-8").splitlines()
         if line.startswith("    dialeval ")
     ]
+    recipes = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    called = re.findall(r"^\t@\$\(BIN\)/(dialeval [^>\n]*)", recipes, re.M)
+    return [*documented, *(("Makefile", command) for command in called)]
 
 
 @pytest.mark.parametrize(("document", "command"), commands())
