@@ -139,7 +139,10 @@ def test_consistency_says_that_a_text_was_cut():
 def test_consistency_of_a_group_compares_each_answer_with_the_first():
     sample = group("I have a dog", "I have no dog", "", "Yes")
     metric = make_metric("consistency:lowercase=true,groups=true")
-    assert make_metric("consistency").obstacle(sample) == "a group of answers: groups=true"
+    assert (
+        make_metric("consistency").obstacle(sample)
+        == "a group of answers, judged only with groups=true"
+    )
     assert metric.obstacle(sample) == ""
     asked = [(q.premise, q.hypothesis) for q in metric.ask(sample)]
     assert asked == [("i have a dog", "i have no dog"), ("i have a dog", "yes")]

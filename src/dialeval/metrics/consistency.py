@@ -57,7 +57,11 @@ class Consistency(Metric):
     def obstacle(self, sample: Sample) -> str:
         is_group = self.groups and len(sample.variants) > 1
         if sample.response is None and not is_group:
-            return "a group of answers: groups=true" if sample.variants else "no response"
+            return (
+                "a group of answers, judged only with groups=true"
+                if sample.variants
+                else "no response"
+            )
         return super().obstacle(sample)
 
     def ask(self, sample: Sample) -> Sequence[Question]:
