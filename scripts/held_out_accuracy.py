@@ -6,7 +6,7 @@
 SCORER is a directory of `dialeval train bert-ruber` or `train pone`, or the name of a shipped one.
 Each true response counts half, and a random one of the same corpus the other half. A head that
 learned from several corpora and one that learned from a single corpus are compared on the same
-pairs in this way; which of them is shipped is decided by `validation`.
+pairs in this way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dialeval.terminal import counting_bar, print_table
 from dialeval.training.embeddings import embed
 from dialeval.training.fit_pair_scorer import random_negatives
 from dialeval.training.pair_corpus import PairCorpus, load_pairs, rated_sets_here
-from dialeval.training.pair_scorer import pair_vectors, score_pairs
+from dialeval.training.pair_scorer import accuracy, pair_vectors
 from dialeval.training.train_pair_scorer import load_scorer
 
 CORPORA = ("dailydialog", "empathetic", "personachat", "topical-chat")
@@ -40,9 +40,7 @@ def accuracies(scorer: str, data: Sequence[Path], split: str) -> list[float]:
         part = _held_out(whole, load_pairs([path], rule, words=words), split)
         pairs = pair_vectors(getattr(part, split), vectors, rule)
         wrong = random_negatives(part, split)  # type: ignore[arg-type]
-        right = score_pairs(network.eval(), pairs.queries, pairs.responses) > 0.5
-        refused = score_pairs(network, pairs.queries, pairs.responses[wrong]) <= 0.5
-        found.append(float((right.mean() + refused.mean()) / 2))
+        found.append(accuracy(network.eval(), pairs, wrong))
     return found
 
 

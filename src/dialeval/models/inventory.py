@@ -76,7 +76,8 @@ def _lacks(entry: Entry) -> str:
     """The base of an adapter or judge, if it is not here."""
     if entry.base is None:
         return ""
-    return "" if _listed(CATALOGUE[entry.base]).is_here else entry.base
+    path = entry_directory(CATALOGUE[entry.base])
+    return "" if path and not damage(path) else entry.base
 
 
 def _size(directory: Path) -> int:

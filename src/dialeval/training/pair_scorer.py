@@ -103,6 +103,14 @@ def score_pairs(
     return torch.sigmoid(torch.cat(found)).numpy()
 
 
+def accuracy(network: PairScorerNetwork, pairs: PairVectors, wrong: Numbers) -> float:
+    """Half for true responses that are taken, half for wrong ones that are refused; `wrong` are the
+    rows whose responses stand in for those of the pairs."""
+    right = score_pairs(network, pairs.queries, pairs.responses) > 0.5
+    refused = score_pairs(network, pairs.queries, pairs.responses[wrong]) <= 0.5
+    return float((right.mean() + refused.mean()) / 2)
+
+
 class PairScorerRecipe:
     """What the shared loop trains.
 

@@ -51,7 +51,7 @@ from dialeval.training.fit_pair_scorer import (
 from dialeval.training.loop import Report, Settings
 from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
 from dialeval.training.pair_corpus import rated_sets_here
-from dialeval.training.pair_scorer import score_pairs
+from dialeval.training.pair_scorer import accuracy
 from dialeval.training.rated_agreement import (
     Agreement,
     RatedPairs,
@@ -215,12 +215,12 @@ def _measure(seed: int, fitted: Fitted, data: PairData, rated: Sequence[RatedPai
     sampler = NegativeSampler(
         SamplerOptions("weighted"), answers, lambda rows: data.test.responses[rows].numpy()
     )
-    accuracy = {
+    found = {
         "validation": _accuracy(network, data, "validation", None),
         "test": _accuracy(network, data, "test", None),
         "test, weighted negatives": _accuracy(network, data, "test", sampler),
     }
-    return Trained(seed, fitted, accuracy, measure_agreement(network, rated))
+    return Trained(seed, fitted, found, measure_agreement(network, rated))
 
 
 def _accuracy(
@@ -232,9 +232,7 @@ def _accuracy(
         if sampler is None
         else sampler.sample(np.random.default_rng(0))
     )
-    right = score_pairs(network, pairs.queries, pairs.responses) > 0.5
-    refused = score_pairs(network, pairs.queries, pairs.responses[wrong]) <= 0.5
-    return float((right.mean() + refused.mean()) / 2)
+    return accuracy(network, pairs, wrong)
 
 
 def _card(
