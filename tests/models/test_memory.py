@@ -8,7 +8,6 @@ import pytest
 
 from dialeval.models import memory
 
-
 FREED = """
 from pathlib import Path
 from dialeval.models import memory
