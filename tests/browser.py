@@ -6,7 +6,7 @@ it looks at:
     def test_something(open_page):
         with serving(app) as address:
             visit = open_page(address, width=390, dark=True)
-            visit.page.get_by_role("link", name="next").click()
+            visit.follow(visit.page.get_by_role("link", name="next").click)
             assert visit.is_quiet()
 
 Tests that need Chromium skip, with the reason, where it or playwright is absent.
@@ -60,7 +60,7 @@ def serving(app: Any) -> Iterator[str]:
     listening.bind(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE / 1000
     while not server.started:
         assert thread.is_alive(), "the server stopped at once"
         assert time.monotonic() < deadline, "the server did not start"
@@ -69,7 +69,7 @@ def serving(app: Any) -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(PATIENCE / 1000)
         listening.close()
 
 
@@ -80,6 +80,15 @@ class Visit:
     page: Any
     console: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+
+    def follow(self, act: Callable[[], Any]) -> None:
+        """Acts, then waits until the page that this leads to is there, its script included.
+
+        A click returns before its navigation begins: what is asked next may still be asked of
+        the old page, or of one that is half built.
+        """
+        with self.page.expect_navigation():
+            act()
 
     def is_quiet(self) -> bool:
         """Nothing on the console, no request to anywhere but loopback (or a file)."""

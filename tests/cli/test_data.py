@@ -92,7 +92,7 @@ def test_on_a_terminal_no_means_no(data):
     keyboard, terminal = pty.openpty()
     os.write(keyboard, b"n\n")
     command = [sys.executable, "-m", "dialeval", "data", "get", "usr-topical"]
-    done = subprocess.run(command, stdin=terminal, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, stdin=terminal, capture_output=True, text=True, timeout=300)
     os.close(keyboard)
     os.close(terminal)
     assert done.returncode == 1

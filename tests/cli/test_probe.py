@@ -12,7 +12,7 @@ from systems.loopback import MANNERS, serving
 
 SECRET = "sk-never-to-be-seen-0123456789"
 EIGHT = ("fail500", "busy", "slow", "empty", "truncated", "schema", "huge", "reset")
-PATIENCE = ("--timeout", "1.0", "--retries", "1")
+PATIENCE = ("--timeout", "3.0", "--retries", "1")
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def start(server, queries, out):
 
 
 def wait_for_lines(path: Path, count: int):
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         if path.exists() and path.read_bytes().count(b"\n") >= count:
             return
@@ -204,7 +204,7 @@ def test_a_probe_that_was_stopped_goes_on_without_asking_twice(dialeval, tmp_pat
         process = start(server, queries, out)
         wait_for_lines(out / "exchanges.jsonl", 20)
         process.send_signal(how)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
         if how is signal.SIGINT:
             assert process.returncode == 130
             assert "the same command goes on" in errors

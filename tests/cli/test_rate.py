@@ -49,7 +49,7 @@ class Serving:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        _, self.errors = self.process.communicate(timeout=60)
+        _, self.errors = self.process.communicate(timeout=300)
         return self.process.returncode
 
 
@@ -190,7 +190,7 @@ def test_preferences_are_read_as_ratings(dialeval, tmp_path):
 def test_what_makes_no_sense_leaves_no_database_behind(chats, tmp_path, options):
     place = tmp_path / "r.db"
     serving = Serving(str(chats), "--db", str(place), *options)
-    _, errors = serving.process.communicate(timeout=60)
+    _, errors = serving.process.communicate(timeout=300)
     assert serving.process.returncode == 2
     assert options[0] in errors
     assert not place.exists()

@@ -37,7 +37,7 @@ def start(directory: Path, cache: Path) -> subprocess.Popen[str]:
 
 
 def finish(child: subprocess.Popen[str]) -> str:
-    output, _ = child.communicate(timeout=60)
+    output, _ = child.communicate(timeout=300)
     assert child.returncode == 0
     return output
 

@@ -53,6 +53,8 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.delay = delay
         self.lock = threading.Lock()
+        self.closing = threading.Event()
+        """Set at the end: those that let a client wait need not wait themselves."""
         self.asked: Counter[str] = Counter()
         """How often each last message was received."""
         self.requests: list[dict] = []
@@ -135,16 +137,17 @@ class Handler(BaseHTTPRequestHandler):
             self.send(200, completion("not busy any more"))
 
     def slow(self, text: str, times: int) -> None:
-        time.sleep(3.0)
+        self.server.closing.wait(60)
         self.send(200, completion("too late"))
 
     def drip(self, text: str, times: int) -> None:
-        """A byte now and then, for ever: no single read takes long."""
+        """A byte now and then, for a minute: no single read takes long."""
         self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Drip: ")
-        for _ in range(100):
+        for _ in range(1200):
             self.wfile.write(b"x")
             self.wfile.flush()
-            time.sleep(0.05)
+            if self.server.closing.wait(0.05):
+                break
 
     def empty(self, text: str, times: int) -> None:
         self.send(200, b"")
@@ -215,6 +218,7 @@ def serving(delay: float = 0.0) -> Iterator[Server]:
     try:
         yield server
     finally:
+        server.closing.set()
         server.shutdown()
         server.server_close()
         thread.join()

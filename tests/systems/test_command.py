@@ -72,7 +72,7 @@ def test_a_process_that_hangs_is_killed_with_its_children(bot):
     with pytest.raises(ReplyError, match="no reply in time"):
         bot("hang")
     assert bot("hello").startswith("hello 1 ")
-    assert time.monotonic() - started < 20.0
+    assert time.monotonic() - started < 50.0
 
 
 def test_a_line_that_never_ends_is_not_read_to_the_end(bot):

@@ -12,7 +12,7 @@ import asyncio, sys, time
 def reply(messages):
     text = messages[-1]["content"]
     if text == "hang":
-        time.sleep(5)
+        time.sleep(60)
     if text == "exit":
         sys.exit(3)
     if text == "late":
@@ -23,7 +23,7 @@ def shout(texts):
     return " ".join(texts).upper()
 
 async def slowly(messages):
-    await asyncio.sleep(5 if messages[-1]["content"] == "hang" else 0.01)
+    await asyncio.sleep(60 if messages[-1]["content"] == "hang" else 0.01)
     return "done " + messages[-1]["content"]
 
 class Bot:
@@ -43,7 +43,7 @@ def bot(tmp_path, monkeypatch, request):
     return name
 
 
-def say(address, text, timeout=1.0, **options):
+def say(address, text, timeout=60.0, **options):
     system = open_system(address, options, Asking(timeout=timeout))
     try:
         return system.reply([Turn("first", "user"), Turn("second", "system"), Turn(text, "user")])
@@ -77,12 +77,12 @@ def test_only_an_async_function_is_called_by_many_unless_told_otherwise(bot):
 
 @pytest.mark.parametrize("function", ["reply", "slowly"])
 def test_a_function_that_hangs_is_left_behind(bot, function):
-    system = open_system(f"python:{bot}:{function}", {}, Asking(timeout=0.5))
+    system = open_system(f"python:{bot}:{function}", {}, Asking(timeout=1.0))
     started = time.monotonic()
     with pytest.raises(ReplyError, match="no reply in time"):
         system.reply([Turn("hang")])
     assert system.reply([Turn("hi")]).endswith(("hi", "hi x1"))
-    assert time.monotonic() - started < 4.0
+    assert time.monotonic() - started < 50.0
     system.close()
 
 

@@ -14,9 +14,11 @@ from dialeval.web.frame import Settings, create_app
 
 
 def open_run(visit, name: str) -> None:
-    """Until the page's script is there: keys that come before it go nowhere."""
-    visit.page.get_by_role("link", name=name).click()
-    visit.page.wait_for_url("**/run/*")
+    visit.follow(visit.page.get_by_role("link", name=name).click)
+
+
+def open_dialogue(visit, number: int) -> None:
+    visit.follow(visit.page.locator("[data-row]").nth(number).click)
 
 
 def listed(visit) -> list[str]:
@@ -79,9 +81,9 @@ def test_pages_turn_by_keyboard(page, open_page):
 def test_an_edited_response_is_scored_in_place(page, open_page, scripts):
     """Without scripts the whole page comes back and says the same."""
     visit = open_page(page, java_script_enabled=scripts)
-    visit.page.get_by_role("link", name="first").click()
-    visit.page.locator("[data-row]").nth(6).click()
-    visit.page.wait_for_url("**/6?")
+    open_run(visit, "first")
+    open_dialogue(visit, 6)
+    assert visit.page.url.endswith("/6?")
     if scripts:
         visit.page.keyboard.press("e")
         visit.page.keyboard.press("Control+a")
@@ -104,8 +106,8 @@ def test_a_model_scores_an_edited_response(tmp_path, open_page, monkeypatch):
     settings = Settings(roots=(tmp_path / "runs",), models=LengthModels())
     with serving(create_app(settings)) as address:
         visit = open_page(address)
-        visit.page.get_by_role("link", name="asked").click()
-        visit.page.locator("[data-row]").first.click()
+        open_run(visit, "asked")
+        open_dialogue(visit, 0)
         for text in ("abcdef", "abc"):
             visit.page.get_by_label("Another response").fill(text)
             visit.page.get_by_role("button", name="Score it").click()
@@ -118,9 +120,8 @@ def test_a_model_scores_an_edited_response(tmp_path, open_page, monkeypatch):
 def test_a_server_that_went_away_is_said_in_words(runs, open_page):
     with serving(create_app(Settings(roots=(runs,)))) as address:
         visit = open_page(address)
-        visit.page.get_by_role("link", name="first").click()
-        visit.page.locator("[data-row]").first.click()
-        visit.page.wait_for_url("**/0?")
+        open_run(visit, "first")
+        open_dialogue(visit, 0)
     visit.page.get_by_role("button", name="Score it").click()
     visit.page.get_by_text("The server does not answer.").wait_for()
 
@@ -177,7 +178,7 @@ def test_no_page_is_wider_than_the_window(page, open_page, width, dark, tmp_path
         picture = visit.page.screenshot(path=tmp_path / f"{name}.png")
         assert len(picture) > 5000  # something was painted
         if name != "dialogue":
-            visit.page.locator("[data-row]").first.click()
+            visit.follow(visit.page.locator("[data-row]").first.click)
     assert visit.is_quiet()
 
 
@@ -186,7 +187,7 @@ def test_the_token_leaves_the_address(runs, open_page):
     with serving(create_app(settings)) as address:
         visit = open_page(f"{address}/?token=correct-horse-battery-staple")
         assert visit.page.url == f"{address}/"
-        visit.page.get_by_role("link", name="first").click()
+        open_run(visit, "first")
         assert listed(visit)[0] == "s0"
         assert visit.page.evaluate("document.cookie") == ""
         assert visit.is_quiet()
