@@ -30,6 +30,8 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 QUALITIES = "coherence,fluency,overall"
+MOST_ATTEMPTS = 150
+"""To save one page, a fifth of a second apart: the server needs a few to come back."""
 
 
 @dataclass
@@ -45,6 +47,8 @@ class Tally:
     unsure: set[tuple[str, int]] = field(default_factory=set)
     """Saves that were under way when time was up: they may count or not."""
     submissions: set[str] = field(default_factory=set)
+    is_over: bool = False
+    """Time is up: raters finish what they are saving, and go."""
 
 
 @dataclass(frozen=True)
@@ -111,17 +115,17 @@ class Connection:
             self._streams = None
 
 
-async def rate(name: str, link: str, until: float, think: float, tally: Tally, seed: int) -> None:
+async def rate(name: str, link: str, think: float, tally: Tally, seed: int) -> None:
     """One rater: reads, thinks, saves; sends again what was not acknowledged."""
     generator = random.Random(seed)
     parts = urlsplit(link)
     connection = Connection(f"{parts.scheme}://{parts.netloc}")
     position = 0
     await asyncio.sleep(generator.random() * min(think, 1.0))
-    while time.monotonic() < until:
+    while not tally.is_over:
         position += 1
         started = time.perf_counter()
-        status, page = await _patiently(connection, "GET", f"{parts.path}/{position}", None, until)
+        status, page = await _read(connection, f"{parts.path}/{position}", tally)
         if status == 404:
             position = 0  # all pages rated: change your mind, from the start
             continue
@@ -140,7 +144,7 @@ async def rate(name: str, link: str, until: float, think: float, tally: Tally, s
         tally.unsure.add(key)
         for _ in range(2 if generator.random() < 0.1 else 1):
             attempts, started = 0, time.perf_counter()
-            while time.monotonic() < until + 30:
+            while attempts < MOST_ATTEMPTS:
                 attempts += 1
                 with suppress(OSError, EOFError, asyncio.IncompleteReadError, TimeoutError):
                     started = time.perf_counter()
@@ -160,12 +164,11 @@ async def rate(name: str, link: str, until: float, think: float, tally: Tally, s
     connection.close()
 
 
-async def _patiently(
-    connection: Connection, method: str, path: str, form: Any, until: float
-) -> tuple[int, str]:
-    while time.monotonic() < until:
+async def _read(connection: Connection, path: str, tally: Tally) -> tuple[int, str]:
+    """The page, as soon as there is a server to ask; status 0 if time is up before."""
+    while not tally.is_over:
         with suppress(OSError, EOFError, asyncio.IncompleteReadError, TimeoutError):
-            return await connection.ask(method, path, form)
+            return await connection.ask("GET", path)
         await asyncio.sleep(0.2)
     return 0, ""
 
@@ -221,17 +224,20 @@ def run(raters: int, seconds: float, think: float, db: str, dialogues: int = 100
 
 async def _load(server: Server, seconds: float, think: float) -> tuple[Tally, float, float]:
     tally, started = Tally(), time.monotonic()
-    until = started + seconds
     links = server.links["raters"]
     people = [
-        asyncio.create_task(rate(name, link, until, think, tally, seed))
+        asyncio.create_task(rate(name, link, think, tally, seed))
         for seed, (name, link) in enumerate(links.items())
     ]
     await asyncio.sleep(seconds / 2)
+    while len(tally.save_seconds) < len(people) and not any(one.done() for one in people):
+        await asyncio.sleep(0.1)  # a slow machine: there is nothing to lose yet
     down = time.monotonic()
     await asyncio.to_thread(server.stop)
     await asyncio.to_thread(server.start)
     outage = time.monotonic() - down
+    await asyncio.sleep(seconds / 2)
+    tally.is_over = True
     await asyncio.gather(*people)
     return tally, outage, time.monotonic() - started
 

@@ -14,6 +14,11 @@ from dialeval.places import models_directory
 
 TESTS = Path(__file__).parent
 
+# Several tests run at a time, each on a core of its own: threads would wait for each other longer
+# than they compute. Read by torch and numpy when they are first imported.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # The same code gets the same verdict, also on a busy machine. To look for new examples:
 # pytest --hypothesis-profile explore
 settings.register_profile("steady", derandomize=True, deadline=None)

@@ -25,8 +25,8 @@ def load():
 def test_eight_raters_lose_nothing_when_the_server_is_killed(load):
     # In a thread of its own: the browser of other tests has an event loop in this one.
     with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(load.run, raters=8, seconds=4, think=0.02, db="", dialogues=20)
-        outcome = running.result(120)
+        running = thread.submit(load.run, raters=8, seconds=2, think=0.02, db="", dialogues=20)
+        outcome = running.result(300)
     assert outcome.resent > 0, "the kill went unnoticed: this test would prove nothing"
     assert outcome.saves > 8
     assert outcome.lost == 0
