@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dialeval.compose.card import card_text, verdict
 from dialeval.compose.composition_file import SHIPPED, save_composition
-from dialeval.compose.fit import FitOptions, fit, fit_warnings
+from dialeval.compose.fit import OURS, FitOptions, fit, fit_warnings
 from dialeval.compose.leave_one_out import leave_one_out
 from dialeval.compose.qualities import find_quality_map
 from dialeval.compose.tables import standing_lines, trial_lines, weight_lines
@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--wide", action="store_true", help="compose other metrics, too")
-    parser.add_argument("--prior", type=float, default=4.0, help="see dialeval compose fit")
+    parser.add_argument("--prior", type=float, default=OURS.prior, help="see dialeval compose fit")
     parser.add_argument("--paper", action="store_true", help="as in the paper")
     parser.add_argument("--set", action="append", help="only this rated set; repeat")
     parser.add_argument("--out", type=Path, default=SHIPPED, help="the folder to write to")

@@ -145,3 +145,17 @@ def test_apply_names_a_next_command_that_works(dialeval, runs, crs, tmp_path):
     command = shlex.split(done.err.split("samples: ")[-1])
     assert command[:2] == ["dialeval", "agree"]
     assert dialeval(*command[1:], "--rounds", "0").code == 0
+
+
+def test_the_papers_way_is_that_without_our_additions(dialeval, runs):
+    def fitted(*options):
+        done = dialeval("compose", "fit", *runs, "-m", "length", "--json", *options)
+        provenance = json.loads(done.out)["provenance"]
+        return provenance["prior"], provenance["even"]
+
+    assert fitted() == (4.0, True)
+    assert fitted("--paper") == fitted("--prior", "0", "--no-even") == (0.0, False)
+    for contradiction in (("--prior", "3"), ("--even",)):
+        done = dialeval("compose", "fit", *runs, "--paper", *contradiction)
+        assert done.code == 2
+        assert "--paper means --prior 0 and --no-even" in done.err

@@ -30,6 +30,8 @@ COMPOSITION = Composition(
     {"seed": 0},
 )
 
+FITTED = {"name": "a", "counts as": "a", "samples": 9, "fitted": []}
+
 
 def written(tmp_path: Path, **changes: object) -> Path:
     path = tmp_path / "crs.json"
@@ -66,6 +68,14 @@ def test_the_digest_is_of_what_moves_a_score(tmp_path):
         ({"weights": {"overall": [True, 0]}}, "must be a number, not true"),
         ({"names": {"Overall": 3}}, "names.Overall: is 3, not a text"),
         ({"provenance": []}, r"provenance: must be an object, not \[\]"),
+        ({"provenance": {"sets": 3}}, "provenance.sets: must be a list, not 3"),
+        ({"provenance": {"sets": [{}]}}, r"provenance.sets\[0\].fitted: must be a list, not null"),
+        ({"provenance": {"sets": [FITTED]}}, "provenance.sample: must be a number, not null"),
+        (
+            {"provenance": {"sets": [FITTED | {"fitted": [{}]}]}},
+            r"sets\[0\].fitted\[0\].correlations: must be a list of 2",
+        ),
+        ({"provenance": {"notes": [1]}}, r"provenance.notes\[0\]: must be a text"),
     ],
 )
 def test_a_wrong_field_is_named(tmp_path, changes, message):

@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 from compose.made_up_runs import METRICS, rated_samples, run_on, variety, words
 
+from dialeval.agreement.coefficient import Agreement
+from dialeval.compose.card import verdict
 from dialeval.compose.composition import MEAN_OF_ALL, Composition, Term
 from dialeval.compose.composition_file import save_composition
 from dialeval.compose.evidence import Evidence, text_digests
 from dialeval.compose.fit import FitOptions, divided, fit, fit_warnings
 from dialeval.compose.gathering import gather
-from dialeval.compose.leave_one_out import AVERAGE, CRS, leave_one_out, weights_on
+from dialeval.compose.leave_one_out import (
+    AVERAGE,
+    CRS,
+    LeaveOneOut,
+    Trial,
+    leave_one_out,
+    weights_on,
+)
 from dialeval.compose.overlap import find_families
 from dialeval.compose.qualities import COMMON, DSTC10_QUALITIES, find_quality_map
 from dialeval.errors import InputError, UsageError
@@ -208,7 +217,37 @@ def test_other_metrics_of_the_runs_are_compared_with(runs):
     assert gathered.others == ("bleu:n=1",)
     standings = {one.name: one for one in leave_one_out(gathered).summary()}
     assert set(standings) == {CRS, "crs, one score", AVERAGE, *METRICS}
-    assert standings[CRS].by_set.value > standings["bleu:n=1"].by_set.value
+    assert standings[CRS].all.by_set.value > standings["bleu:n=1"].all.by_set.value
+
+
+def test_rivals_are_held_against_the_composition_where_both_are_defined():
+    """On set b the composition has no correlation: there the rival wins against nobody."""
+    undefined = Agreement(None, 0, 1, "no scores")
+    found = LeaveOneOut(
+        (
+            Trial("a", "q", "q", {CRS: Agreement(0.3, 9), "m": Agreement(0.2, 9)}),
+            Trial("b", "q", "q", {CRS: undefined, "m": Agreement(0.8, 9)}),
+        )
+    )
+    standing = {one.name: one for one in found.summary()}["m"]
+    assert standing.all.by_set.value == pytest.approx(0.5)
+    assert (standing.shared.by_set.value, standing.crs.by_set.value) == (0.2, 0.3)
+    assert verdict(found).count("agrees better with people than all 1 others") == 2
+
+
+def test_the_verdict_names_both_means():
+    """Qualities of a large set count more in one of them."""
+    large = [(f"q{i}", 0.1, 0.2) for i in range(3)]
+    found = LeaveOneOut(
+        tuple(
+            Trial(name, quality, quality, {CRS: Agreement(crs, 9), "m": Agreement(m, 9)})
+            for name, quality, crs, m in [("a", "q0", 0.4, 0.2), *(("b", *one) for one in large)]
+        )
+    )
+    assert verdict(found) == (
+        "Mean by set: the composition agrees better with people than all 1 others. Mean by"
+        " quality: the composition does not agree better with people than m (1 of 1 others)."
+    )
 
 
 def test_a_metric_that_a_run_lacks_or_that_was_made_otherwise_is_refused(runs, tmp_path):

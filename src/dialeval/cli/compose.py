@@ -84,19 +84,22 @@ def fit(
         ),
     ] = "literal",
     prior: Annotated[
-        float,
+        float | None,
         typer.Option(
             min=0.0,
             help="Draw the weights of a quality towards the mean over all qualities, as if that had"
             " been found on so many more data sets. 0: not at all.",
+            show_default="4",
         ),
-    ] = 4.0,
+    ] = None,
     even: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            help="Divide weights by the spread of their terms, so that a weight is what counts."
+            "--even/--no-even",
+            help="Divide weights by the spread of their terms, so that a weight is what counts.",
+            show_default="even",
         ),
-    ] = True,
+    ] = None,
     paper: Annotated[
         bool, typer.Option("--paper", help="As in the paper: --prior 0 and --no-even.")
     ] = False,
@@ -120,11 +123,12 @@ def fit(
     """Fit the weights of a composition on rated runs, for each quality.
 
     Sub-metrics that agree with people on a quality get weight for it; see `compose show`. Score
-    with them: `dialeval score FILE -m mme-crs:weights=crs.json,quality=relevance`.
+    with them: `dialeval score FILE -m mme-crs:weights=crs.json,quality=QUALITY`, one of the names
+    in the data, or with --map common also `relevance` and the like.
     """
     from dialeval.compose.card import card_text
     from dialeval.compose.composition_file import save_composition
-    from dialeval.compose.fit import FitOptions, fit_warnings
+    from dialeval.compose.fit import OURS, PAPER, FitOptions, fit_warnings
     from dialeval.compose.fit import fit as fit_weights
     from dialeval.compose.gathering import gather
     from dialeval.compose.leave_one_out import leave_one_out as leave_out
@@ -135,13 +139,16 @@ def fit(
 
     if card and not leave_one_out:
         raise UsageError("--card holds the numbers of --leave-one-out: add it")
+    if paper and (prior or even):
+        raise UsageError("--paper means --prior 0 and --no-even: leave out what says otherwise")
+    usual = PAPER if paper else OURS
     options = FitOptions(
         power if power == "adaptive" else float(power),
         sample,
         seed,
         find_quality_map(map),
-        0.0 if paper else prior,
-        even and not paper,
+        usual.prior if prior is None else prior,
+        usual.even if even is None else even,
     )
     gathered = gather([open_run(run) for run in runs], metric or ())
     composition = fit_weights(gathered, options)

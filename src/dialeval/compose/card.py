@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dialeval.agreement.coefficient import Agreement
 from dialeval.compose.composition import Composition
 from dialeval.compose.fit import fit_warnings
 from dialeval.compose.leave_one_out import AVERAGE, CRS, LeaveOneOut
@@ -42,7 +43,8 @@ def card_text(name: str, command: str, composition: Composition, found: LeaveOne
         f" on all of the left-out set. `{CRS}` is the composition by the weights of the quality,"
         f" `{AVERAGE}` the plain mean of the same terms, and `{CRS}, one score` the composition by"
         " the weights of overall, whatever is rated. `mean by set`: over the qualities of a set,"
-        f" then over sets. `{CRS} on the same`: the composition where that row is defined.",
+        f" then over sets. `with {CRS}`: how many of the qualities both have a correlation for;"
+        f" `it, {CRS}`: the means of both over these.",
         "",
         verdict(found),
         *_table("Left-out sets one by one", trial_lines(found)),
@@ -74,20 +76,27 @@ def power_text(power: float | str) -> str:
 
 
 def verdict(found: LeaveOneOut) -> str:
-    """Whether the composition is worth it, in one sentence."""
-    better = [
-        one.name
-        for one in found.summary()
-        if not one.name.startswith(CRS)
-        and one.by_set.value is not None
-        and one.crs.value is not None
-        and one.by_set.value >= one.crs.value
-    ]
-    rivals = sum(not rival.startswith(CRS) for rival in found.rivals)
+    """Whether the composition is worth it, by either mean."""
+    rivals = [one for one in found.summary() if not one.name.startswith(CRS)]
+    by_set = [one.name for one in rivals if _loses(one.crs.by_set, one.shared.by_set)]
+    by_quality = [one.name for one in rivals if _loses(one.crs.by_quality, one.shared.by_quality)]
+    return " ".join(
+        _sentence(mean, better, len(rivals))
+        for mean, better in (("by set", by_set), ("by quality", by_quality))
+    )
+
+
+def _loses(composition: Agreement, rival: Agreement) -> bool:
+    if composition.value is None or rival.value is None:
+        return False
+    return rival.value >= composition.value
+
+
+def _sentence(mean: str, better: Sequence[str], rivals: int) -> str:
     if not better:
-        return f"On average the composition agrees better with people than all {rivals} others."
+        return f"Mean {mean}: the composition agrees better with people than all {rivals} others."
     return (
-        f"On average the composition does not agree better with people than {', '.join(better)}"
+        f"Mean {mean}: the composition does not agree better with people than {', '.join(better)}"
         f" ({len(better)} of {rivals} others)."
     )
 

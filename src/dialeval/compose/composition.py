@@ -117,7 +117,8 @@ class Composition:
         known = [*self.weights, *(n for n, used in self.names.items() if used in self.weights)]
         raise UsageError(
             f"no weights for the quality {quality!r}.{did_you_mean(quality, known)} There are"
-            f" weights for: {', '.join(self.weights)}"
+            f" weights for: {', '.join(self.weights)}. (compose fit --map common makes"
+            " names one that mean the same.)"
         )
 
     @property

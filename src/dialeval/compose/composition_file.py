@@ -110,7 +110,7 @@ class _Reader:
         for name, joined in names.items():
             if not isinstance(joined, str):
                 self.wrong(f"names.{name}", f"is {joined!r}, not a text")
-        provenance = self.mapping(record.get("provenance", {}), "provenance")
+        provenance = self.provenance(record.get("provenance", {}), len(terms))
         if self.problems:
             raise InputError(self.problems)
         return Composition(terms, weights, names, provenance)
@@ -200,6 +200,43 @@ class _Reader:
                 self.wrong(field, f"the weights sum to {math.fsum(numbers):g}, not to 1")
             found[quality] = tuple(numbers)
         return found
+
+    def provenance(self, record: Any, terms: int) -> dict[str, Any]:
+        """Weights by hand have none; what there is can be shown."""
+        given = self.mapping(record, "provenance")
+        for number, note in enumerate(self.records(given.get("notes", []), "provenance.notes")):
+            self.text(note, f"provenance.notes[{number}]")
+        for number, one in enumerate(self.records(given.get("sets", []), "provenance.sets")):
+            self.data_set(one, f"provenance.sets[{number}]", terms)
+        if given.get("sets"):
+            self.number(given.get("sample"), "provenance.sample")
+        return given
+
+    def data_set(self, record: Any, field: str, terms: int) -> None:
+        given = self.mapping(record, field)
+        self.text(given.get("name"), f"{field}.name")
+        self.text(given.get("counts as"), f"{field}.counts as")
+        self.number(given.get("samples"), f"{field}.samples")
+        for number, one in enumerate(self.records(given.get("fitted"), f"{field}.fitted")):
+            self.fitted(one, f"{field}.fitted[{number}]", terms)
+
+    def fitted(self, record: Any, field: str, terms: int) -> None:
+        given = self.mapping(record, field)
+        self.text(given.get("quality"), f"{field}.quality")
+        self.number(given.get("n"), f"{field}.n")
+        self.number(given.get("power"), f"{field}.power")
+        correlations = self.records(given.get("correlations"), f"{field}.correlations")
+        if len(correlations) != terms:
+            self.wrong(f"{field}.correlations", f"must be a list of {terms}, one for each term")
+        for number, rho in enumerate(correlations):
+            if rho is not None:
+                self.number(rho, f"{field}.correlations[{number}]")
+
+    def records(self, value: Any, field: str) -> list[Any]:
+        if isinstance(value, list):
+            return value
+        self.wrong(field, f"must be a list, not {_short(value)}")
+        return []
 
     def mapping(self, value: Any, field: str) -> dict[str, Any]:
         if isinstance(value, dict):

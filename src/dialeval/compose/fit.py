@@ -81,10 +81,12 @@ class Fitted:
         }
 
 
-USUAL = FitOptions()
+PAPER = FitOptions()
+OURS = FitOptions(prior=4.0, even=True)
+"""What `compose fit` does of itself, and how the shipped weights were fitted."""
 
 
-def fit(gathered: Gathered, options: FitOptions = USUAL) -> Composition:
+def fit(gathered: Gathered, options: FitOptions = PAPER) -> Composition:
     """The composition of all data sets."""
     return compose(gathered, range(len(gathered.sets)), options)
 

@@ -22,7 +22,7 @@ from dialeval.agreement.dstc10 import OfOneMetric, flat_mean, two_level_mean
 from dialeval.agreement.ranks import Floats
 from dialeval.compose.composition import OVERALL, Chosen, Composition
 from dialeval.compose.evidence import Evidence
-from dialeval.compose.fit import USUAL, FitOptions, compose
+from dialeval.compose.fit import PAPER, FitOptions, compose
 from dialeval.compose.gathering import Gathered
 from dialeval.errors import UsageError
 
@@ -62,18 +62,15 @@ class LeaveOneOut:
         return rho
 
     def summary(self) -> list[Standing]:
-        """Best first. A rival that needs more than others (references) has fewer correlations: the
-        composition on the same ones stands beside it."""
+        """Best first."""
         standings = [
-            Standing(
-                rival,
-                two_level_mean(self.of(rival)),
-                flat_mean(self.of(rival)),
-                two_level_mean(self.of(CRS, where=rival)),
-            )
-            for rival in self.rivals
+            Standing(rival, Means.of(self.of(rival)), *self.duel(rival)) for rival in self.rivals
         ]
-        return sorted(standings, key=lambda one: -_or_least(one.by_set.value))
+        return sorted(standings, key=lambda one: -_or_least(one.all.by_set.value))
+
+    def duel(self, rival: str) -> tuple[Means, Means]:
+        """A rival and the composition, on the qualities for which both have a correlation."""
+        return Means.of(self.of(rival, where=CRS)), Means.of(self.of(CRS, where=rival))
 
     def to_record(self) -> dict[str, Any]:
         return {
@@ -91,31 +88,43 @@ class LeaveOneOut:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One rival over all left-out sets.
+class Means:
+    """Of correlations: over the qualities of a set and then over sets, and over all pairs of set
+    and quality."""
 
-    by_set   mean over the qualities of a set, then over sets
-    by_pair  mean over all pairs of set and quality
-    crs      the composition, by set, where the rival has a correlation
-    """
+    by_set: Agreement
+    by_quality: Agreement
+
+    @classmethod
+    def of(cls, rho: OfOneMetric) -> Means:
+        return cls(two_level_mean(rho), flat_mean(rho))
+
+    def to_record(self) -> dict[str, Any]:
+        return {"by_set": self.by_set.to_record(), "by_quality": self.by_quality.to_record()}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One rival over all left-out sets. One that needs more than others (references, several
+    responses) has fewer correlations, so it is held against the composition on those that both
+    have: `shared` is its own there, `crs` that of the composition."""
 
     name: str
-    by_set: Agreement
-    by_pair: Agreement
-    crs: Agreement
+    all: Means
+    shared: Means
+    crs: Means
 
     def to_record(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "by_set": self.by_set.to_record(),
-            "by_pair": self.by_pair.to_record(),
-            "crs_on_the_same": self.crs.to_record(),
+            **self.all.to_record(),
+            "where_both_are": {"it": self.shared.to_record(), "crs": self.crs.to_record()},
         }
 
 
 def leave_one_out(
     gathered: Gathered,
-    options: FitOptions = USUAL,
+    options: FitOptions = PAPER,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> LeaveOneOut:
     """Each family of data sets is left out once; of sets that are the same the first is tried."""

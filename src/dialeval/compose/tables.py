@@ -77,18 +77,22 @@ def correlation_lines(composition: Composition, qualities: Sequence[str]) -> Lin
 
 
 def standing_lines(found: LeaveOneOut) -> Lines:
-    """All that was tried, best first."""
+    """All that was tried, best first; at the right beside the composition, where both are
+    defined."""
     rows = [
         [
             one.name,
-            rho_text(one.by_set.value),
-            rho_text(one.by_pair.value),
-            f"{one.by_pair.n} of {one.by_pair.n + one.by_pair.n_missing}",
-            rho_text(one.crs.value),
+            rho_text(one.all.by_set.value),
+            rho_text(one.all.by_quality.value),
+            f"{one.all.by_quality.n} of {len(found.trials)}",
+            f"{one.crs.by_quality.n}",
+            f"{rho_text(one.shared.by_set.value)} {rho_text(one.crs.by_set.value)}",
+            f"{rho_text(one.shared.by_quality.value)} {rho_text(one.crs.by_quality.value)}",
         ]
         for one in found.summary()
     ]
-    return ["", "mean by set", "mean by quality", "defined", f"{CRS} on the same"], rows
+    means = ["mean by set", "mean by quality"]
+    return ["", *means, "defined", "with crs", *(f"{mean}: it, {CRS}" for mean in means)], rows
 
 
 def trial_lines(found: LeaveOneOut) -> Lines:

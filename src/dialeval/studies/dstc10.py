@@ -16,7 +16,7 @@ from dataclasses import replace
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS, flat_mean, two_level_mean
 from dialeval.compose.composition import Composition
 from dialeval.compose.evidence import Evidence
-from dialeval.compose.fit import USUAL, compose
+from dialeval.compose.fit import PAPER, compose
 from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import (
     AVERAGE,
@@ -75,7 +75,7 @@ def measure(setting: Setting) -> Findings:
     scored = score_sets(setting)
     development, test = split(scored.gathered)
     found = leave_one_out(development)
-    composition = compose(development, range(len(development.sets)), USUAL)
+    composition = compose(development, range(len(development.sets)), PAPER)
     measured = protocol_means(found, "development sets here, each left out")
     tables = [_correlations(found, "Development sets, each left out: Spearman x 100")]
     if test:
@@ -103,8 +103,8 @@ def on_test(development: Gathered, test: Sequence[Evidence]) -> LeaveOneOut:
         kept = [
             place for place, one in enumerate(development.sets) if not are_relatives(one, left_out)
         ]
-        composition = compose(development, kept, USUAL)
-        trials += try_on(composition, left_out, development.others, USUAL)
+        composition = compose(development, kept, PAPER)
+        trials += try_on(composition, left_out, development.others, PAPER)
     return LeaveOneOut(tuple(trials))
 
 

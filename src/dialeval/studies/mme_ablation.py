@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dialeval.agreement.dstc10 import flat_mean, two_level_mean
 from dialeval.compose.crs import Power
-from dialeval.compose.fit import FitOptions
+from dialeval.compose.fit import OURS, FitOptions
 from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_one_out
 from dialeval.metrics.judged_metric import MME_CITATION
@@ -37,7 +37,7 @@ WITHOUT: dict[str, tuple[str, ...]] = {
 
 POWERS: dict[str, Power] = {"d = 1": 1.0, "d = 3": 3.0, "d adaptive": "adaptive"}
 
-OURS, PRIOR = "prior and even spread", 4.0
+SHIPPED_RULE = "prior and even spread"
 """Not in the paper: what `compose fit` does unless it is told `--paper`."""
 
 PRINTED = {
@@ -90,7 +90,7 @@ def variants(gathered: Gathered) -> dict[str, LeaveOneOut]:
         found[what] = leave_one_out(replace(gathered, ingredients=kept))
     for what, power in POWERS.items():
         found[what] = leave_one_out(gathered, FitOptions(power=power))
-    found[OURS] = leave_one_out(gathered, FitOptions(prior=PRIOR, even=True))
+    found[SHIPPED_RULE] = leave_one_out(gathered, OURS)
     return found
 
 
