@@ -29,7 +29,7 @@ ray = pytest.importorskip("ray", reason="needs the extra 'ray'")
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
 
 from dialeval.engine.ray import TRIES, RayWorkers  # noqa: E402
-from dialeval.engine.ray_cluster import cluster, connect  # noqa: E402
+from dialeval.engine.ray_cluster import _start_here, cluster, connect  # noqa: E402
 
 TESTS = Path(__file__).parent.parent
 FILES = ("scores.parquet", "manifest.json", "job.json")
@@ -38,6 +38,8 @@ FILES = ("scores.parquet", "manifest.json", "job.json")
 @pytest.fixture(scope="module", autouse=True)
 def started():
     """Processes inherit the mark: by it those are found that outlive the cluster."""
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("two workers take a core each, and this machine has one")
     mark = f"DIALEVAL_TEST_{uuid.uuid4().hex}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(mark, "1")
@@ -239,6 +241,12 @@ def test_an_address_where_no_cluster_is_gives_a_message_at_once(address, message
     """Ray itself would try for minutes; here it is not even asked."""
     with pytest.raises(dialeval.UsageError, match=message):
         connect(ray, address)
+
+
+def test_more_workers_than_this_machine_has_cores_are_refused(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with pytest.raises(dialeval.UsageError, match="3 workers take a core each, .* has 2"):
+        _start_here(ray, 3)
 
 
 CHILD = """

@@ -71,6 +71,9 @@ def _check_is_there(address: str) -> None:
 
 
 def _start_here(ray: Any, workers: int | None) -> None:
+    cores = os.cpu_count() or 1
+    if workers and workers > cores:
+        raise UsageError(f"{workers} workers take a core each, but this machine has {cores}")
     # Ray sends usage reports unless told otherwise; nothing leaves the machine unless asked.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray.init(
