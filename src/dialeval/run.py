@@ -58,6 +58,11 @@ class Run:
         return {column: Calibration.from_record(scale) for column, scale in columns.items()}
 
     @property
+    def score_files(self) -> list[Path]:
+        """`scores.parquet`, or its parts in order where the run is so large that it has some."""
+        return score_files(self.directory)
+
+    @property
     def history(self) -> list[dict[str, Any]]:
         """When the run was started, resumed and finished, and how its questions were met."""
         lines = (self.directory / "history.jsonl").read_text(encoding="utf-8").splitlines()
@@ -83,14 +88,14 @@ class Run:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path = self.directory / "scores.parquet"
-        try:
-            with pq.ParquetFile(path) as file:
-                yield from file.iter_batches(batch_size=size, columns=columns)
-        except pa.ArrowException as error:
-            raise UsageError(
-                f"{path} is damaged: {error}. Score again with --overwrite."
-            ) from error
+        for path in self.score_files:
+            try:
+                with pq.ParquetFile(path) as file:
+                    yield from file.iter_batches(batch_size=size, columns=columns)
+            except pa.ArrowException as error:
+                raise UsageError(
+                    f"{path} is damaged: {error}. Score again with --overwrite."
+                ) from error
 
     def samples(self) -> Iterator[Sample]:
         """The samples that were scored, in their order."""
@@ -112,7 +117,10 @@ class Run:
             copy = Path(temporary) / "run"
             copy.mkdir()
             for name in FILES:
-                shutil.copyfile(self.directory / name, copy / name)
+                if (self.directory / name).is_dir():
+                    shutil.copytree(self.directory / name, copy / name)
+                else:
+                    shutil.copyfile(self.directory / name, copy / name)
             copy.rename(destination)
         return open_run(destination)
 
@@ -134,7 +142,7 @@ def open_run(directory: str | Path) -> Run:
         raise UsageError(_why_no_run(path)) from None
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise UsageError(f"{path} is not a readable run: its manifest.json is damaged") from error
-    if not (path / "scores.parquet").is_file():
+    if not score_files(path):
         raise UsageError(
             f"{path} is damaged: scores.parquet is missing. Score again with --overwrite."
         )
@@ -144,6 +152,12 @@ def open_run(directory: str | Path) -> Run:
             " Score again, or use the dialeval version named in its manifest."
         )
     return Run(path, manifest)
+
+
+def score_files(directory: Path) -> list[Path]:
+    """The Parquet files that hold the scores of the run in a directory."""
+    scores = directory / "scores.parquet"
+    return [scores] if scores.is_file() else sorted(scores.glob("part-*.parquet"))
 
 
 def _why_no_run(path: Path) -> str:

@@ -245,7 +245,7 @@ def test_an_address_where_no_cluster_is_gives_a_message_at_once(address, message
 
 def test_more_workers_than_this_machine_has_cores_are_refused(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    with pytest.raises(dialeval.UsageError, match="3 workers take a core each, .* has 2"):
+    with pytest.raises(dialeval.UsageError, match=r"3 workers take a core each, .* has 2"):
         _start_here(ray, 3)
 
 

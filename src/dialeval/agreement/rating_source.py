@@ -32,17 +32,19 @@ def load_ratings(
     """As `dialeval.load`, but a record may consist of an id and ratings, and a run stands for the
     samples that were scored in it."""
     options = replace(read_options(columns or {}, ratings, scales or {}), texts=False)
-    opened, problems = open_sources([_samples_of_run(path) for path in paths], format)
+    files = [file for path in paths for file in _samples_of(path)]
+    opened, problems = open_sources(files, format)
     if problems:
         raise InputError(problems)
     return Samples(opened, options)
 
 
-def _samples_of_run(path: PathLike) -> PathLike:
+def _samples_of(path: PathLike) -> Sequence[PathLike]:
+    """The files of a run, or the file itself."""
     directory = Path(path)
     if not any((directory / name).is_file() for name in ("manifest.json", "job.json")):
-        return path
-    return open_run(directory).directory / "scores.parquet"
+        return [path]
+    return open_run(directory).score_files
 
 
 def some_rated(samples: Samples) -> Iterator[Sample]:

@@ -4,7 +4,8 @@
       job.json         what was asked for; a resumed job must ask for the same
       shards/          finished chunks, while the job is running
       history.jsonl    when it was started, resumed and finished (the only file with clock times)
-      scores.parquet   samples and scores
+      scores.parquet   samples and scores; of a very large run a directory of parts, which pandas,
+                       polars, DuckDB and Spark read as one table, too
       manifest.json    signatures, options, data digest, versions, counts, calibration, summary
 
 A run without a manifest is unfinished. One process at a time may write.
@@ -43,6 +44,15 @@ class RunDirectory:
     @property
     def scores(self) -> Path:
         return self.path / "scores.parquet"
+
+    def fresh_parts(self, count: int) -> list[Path]:
+        """Where the scores are to be written; what an interrupted end left there is removed."""
+        if self.scores.is_dir():
+            shutil.rmtree(self.scores)
+        if count == 1:
+            return [self.scores]
+        self.scores.mkdir()
+        return [self.scores / f"part-{number:05d}.parquet" for number in range(count)]
 
     @contextmanager
     def exclusive(self, overwrite: bool = False) -> Iterator[None]:

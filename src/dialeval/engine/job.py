@@ -1,7 +1,8 @@
 """A scoring job: samples in, a run directory out, and nothing lost when it is killed.
 
 Samples are taken in chunks. Each finished chunk is written, whole, as one shard; when the input
-ends the shards become `scores.parquet`, and the manifest is written last. Scoring into an
+ends the shards become `scores.parquet`, one file or (from a million samples on) several, and the
+manifest is written last. Scoring into an
 unfinished directory reads the input from the start, recognises the chunks that are there by the
 digest of their samples, and continues after them. The finished files are byte for byte those of a
 run that was never interrupted.
@@ -48,6 +49,9 @@ CHUNK_WITH_MODELS = 128
 
 CHUNKS_PER_ROW_GROUP = 8
 
+PART = 1 << 20
+"""Samples per file of scores, or a few more: a row group is not divided."""
+
 
 class Job:
     """Scores samples with some metrics into one directory.
@@ -68,6 +72,7 @@ class Job:
         calibrations: Mapping[str, Calibration] | None = None,
         overwrite: bool = False,
         chunk: int | None = None,
+        part: int = PART,
         progress: Callable[[int, int], None] = lambda done, read: None,
         about_data: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
@@ -80,6 +85,7 @@ class Job:
         self._overwrite = overwrite
         asks = any(metric.models() for metric in self.metrics)
         self._chunk = chunk or (CHUNK_WITH_MODELS if asks else CHUNK)
+        self._part = part
         self._progress = progress
         self._about_data = about_data
         self._workers = workers or ThisProcess(self.metrics, Answerer(source, cache))
@@ -147,14 +153,16 @@ class Job:
         calibrations = self._calibrations(shards)
         summaries: dict[str, dict[str, MetricSummary]] = {}
         counts: dict[str, dict[str, int]] = {}
-        with (
-            atomic_path(self.directory.scores) as temporary,
-            pq.ParquetWriter(temporary, self._schema, compression="zstd") as writer,
-        ):
-            for table in self._row_groups(shards):
-                calibrated = calibrate_table(table, self.metrics, calibrations)
-                self._summarise(calibrated, summaries, counts)
-                writer.write_table(calibrated, row_group_size=max(1, len(calibrated)))
+        parts = self._parts(shards)
+        for path, own in zip(self.directory.fresh_parts(len(parts)), parts, strict=True):
+            with (
+                atomic_path(path) as temporary,
+                pq.ParquetWriter(temporary, self._schema, compression="zstd") as writer,
+            ):
+                for table in self._row_groups(own):
+                    calibrated = calibrate_table(table, self.metrics, calibrations)
+                    self._summarise(calibrated, summaries, counts)
+                    writer.write_table(calibrated, row_group_size=max(1, len(calibrated)))
         signatures = {
             metric.label: _with_calibration(
                 self._signatures[metric.label],
@@ -185,6 +193,12 @@ class Job:
                 if values.size:
                     found[name] = Calibration.fit(kind, values)
         return found
+
+    def _parts(self, shards: range) -> list[range]:
+        """The shards of each file of scores: whole row groups, at least one file."""
+        rows = self._chunk * CHUNKS_PER_ROW_GROUP
+        step = CHUNKS_PER_ROW_GROUP * max(1, -(-self._part // rows))
+        return [shards[first : first + step] for first in range(0, len(shards), step)] or [shards]
 
     def _row_groups(self, shards: range) -> Iterator[pa.Table]:
         """Several shards at a time; an empty run still gives one empty table."""

@@ -101,7 +101,7 @@ def read_rows(run: Run, rows: Sequence[int], labels: Sequence[str]) -> dict[int,
     samples = sample_schema().names
     columns = [
         name
-        for name in pq.read_schema(run.directory / "scores.parquet").names
+        for name in pq.read_schema(run.score_files[0]).names
         if name in samples or any(name == one or name.startswith(f"{one}.") for one in labels)
     ]
     wanted = np.unique(np.asarray(rows, dtype=np.int64))

@@ -41,29 +41,64 @@ SEARCHED = (
 )
 
 
+class ScoreFile:
+    """One Parquet file of a run: what its footer says of it."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        self.path = path
+        with _clear_errors(path):
+            self._metadata = pq.read_metadata(path)
+        self.version = _version(path)
+
+    @property
+    def columns(self) -> set[str]:
+        return set(self._metadata.schema.to_arrow_schema().names)
+
+    @property
+    def group_sizes(self) -> list[int]:
+        groups = range(self._metadata.num_row_groups)
+        return [self._metadata.row_group(group).num_rows for group in groups]
+
+    def is_current(self) -> bool:
+        """Is the file still the one that was opened?"""
+        return self.path.exists() and _version(self.path) == self.version
+
+    @contextmanager
+    def open(self) -> Iterator[pq.ParquetFile]:
+        import pyarrow.parquet as pq
+
+        with (
+            _clear_errors(self.path),
+            pq.ParquetFile(self.path, metadata=self._metadata, pre_buffer=False) as file,
+        ):
+            yield file
+
+
 class RunRows:
     """The rows of one finished run."""
 
     def __init__(self, run: Run) -> None:
-        import pyarrow.parquet as pq
-
         self.run = run
         self.shape = Shape.of(run)
-        self._path = run.directory / "scores.parquet"
-        with _clear_errors(self._path):
-            self._metadata = pq.read_metadata(self._path)
-        self.version = file_version(self._path)
-        groups = range(self._metadata.num_row_groups)
-        sizes = [self._metadata.row_group(group).num_rows for group in groups]
-        self._starts = np.cumsum([0, *sizes])
+        self._files = [ScoreFile(path) for path in run.score_files]
+        self.version = tuple(file.version for file in self._files)
+        sizes = [file.group_sizes for file in self._files]
+        self._groups = [
+            (file, group)
+            for file, own in zip(self._files, sizes, strict=True)
+            for group in range(len(own))
+        ]
+        self._starts = np.cumsum([0, *(size for own in sizes for size in own)])
         self._check_columns()
 
     def __len__(self) -> int:
-        return int(self._metadata.num_rows)
+        return int(self._starts[-1])
 
     def is_current(self) -> bool:
-        """Is the file still the one that was opened?"""
-        return self._path.exists() and file_version(self._path) == self.version
+        """Are the files still those that were opened?"""
+        return all(file.is_current() for file in self._files)
 
     def ordering(self, query: Query, holding: Mask | None) -> Numbers:
         """The numbers of the rows that match, in order; ties as in the file, rows without a value
@@ -122,12 +157,14 @@ class RunRows:
         """The rows with these numbers, in this order."""
         wanted = np.unique(np.asarray(numbers, dtype=np.int64))
         found: dict[int, dict[str, Any]] = {}
-        with self._open() as file:
-            groups = np.searchsorted(self._starts, wanted, side="right") - 1
-            for group in np.unique(groups):
-                here = wanted[groups == group]
-                first = int(self._starts[group])
-                for number, row in _pick(file, int(group), here - first, columns):
+        self._check_is_current()
+        groups = np.searchsorted(self._starts, wanted, side="right") - 1
+        for place in np.unique(groups):
+            here = wanted[groups == place]
+            first = int(self._starts[place])
+            score_file, group = self._groups[place]
+            with score_file.open() as file:
+                for number, row in _pick(file, group, here - first, columns):
                     found[first + number] = row
         return [found[int(number)] for number in numbers]
 
@@ -150,33 +187,30 @@ class RunRows:
         return np.concatenate(found) if found else np.zeros(0, np.bool_)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with self._open() as file:
-            yield from file.iter_batches(batch_size=BATCH, columns=list(columns), use_threads=False)
+        self._check_is_current()
+        for score_file in self._files:
+            with score_file.open() as file:
+                yield from file.iter_batches(
+                    batch_size=BATCH, columns=list(columns), use_threads=False
+                )
 
-    @contextmanager
-    def _open(self) -> Iterator[pq.ParquetFile]:
-        import pyarrow.parquet as pq
-
+    def _check_is_current(self) -> None:
         if not self.is_current():
             raise UsageError("this run was written anew meanwhile. Load the page again.")
-        with (
-            _clear_errors(self._path),
-            pq.ParquetFile(self._path, metadata=self._metadata, pre_buffer=False) as file,
-        ):
-            yield file
 
     def _check_columns(self) -> None:
-        """A manifest of other metrics than those in the file would make every page fail."""
-        there = set(self._metadata.schema.to_arrow_schema().names)
+        """A manifest of other metrics than those in the files would make every page fail."""
         named = [*self.shape.columns, *(f"{label}.note" for label in self.shape.labels)]
-        if missing := [name for name in named if name not in there]:
-            raise UsageError(
-                f"{self._path} is damaged: it has no column {missing[0]!r}, which the manifest"
-                " names. Score again with --overwrite."
-            )
+        for file in self._files:
+            there = file.columns
+            if missing := [name for name in named if name not in there]:
+                raise UsageError(
+                    f"{file.path} is damaged: it has no column {missing[0]!r}, which the manifest"
+                    " names. Score again with --overwrite."
+                )
 
 
-def file_version(path: Path) -> tuple[str, int, int]:
+def _version(path: Path) -> tuple[str, int, int]:
     """Changes when the file is replaced by another."""
     state = path.stat()
     return (str(path), state.st_mtime_ns, state.st_size)
