@@ -46,9 +46,8 @@ def networks(model: torch.nn.Module) -> Networks:
     """The same weights in both forms."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch points to its successor, which is another package
-        int8 = torch.ao.quantization.quantize_dynamic(
-            copy.deepcopy(model), {torch.nn.Linear}, dtype=torch.qint8
-        )
+        per_row = {torch.nn.Linear: torch.ao.quantization.per_channel_dynamic_qconfig}
+        int8 = torch.ao.quantization.quantize_dynamic(copy.deepcopy(model), per_row)
     return {"fp32": model, "int8": int8}
 
 

@@ -58,6 +58,12 @@ def bench(
         ],
         right=[2, 3, 4, 5, 6],
     )
+    if found.outcomes and not quiet:
+        say(
+            "differs: the most by which a score is another; of bootstrap the widths of intervals,"
+            " of permutation the p values, which hang on the lot on both sides.",
+            style="dim",
+        )
     for skipped in found.skipped:
         say(f"skipped: {skipped.name} against {skipped.peer}: {skipped.reason}", style="dim")
     if limits := found.limits:
