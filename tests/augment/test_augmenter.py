@@ -81,3 +81,8 @@ def test_a_text_that_nobody_reads_is_not_compared_word_by_word():
     """80,000 equal words would take a comparison minutes."""
     long = "a " * 80_000
     assert changed_pieces(long, f"{long} b") == [(f"{long} b", False)]
+
+
+def test_of_chinese_the_changed_characters_are_marked():
+    pieces = changed_pieces("我们去公园", "我们去学园")
+    assert [piece for piece, is_new in pieces if is_new] == ["学"]

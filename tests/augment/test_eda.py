@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.augment import Query, make_augmenter
+from dialeval.augment import Query, augment_queries, make_augmenter
 from dialeval.augment.eda import (
     STOP_WORDS,
     Text,
@@ -113,6 +113,28 @@ def test_the_draws_depend_on_seed_and_text_and_not_on_the_file():
     assert there == back[::-1]
     assert there[0] == make_augmenter("eda").augment([Query("other", TEXT)])[0]
     assert there[0] != make_augmenter("eda", seed=1).augment(queries)[0]
+
+
+CHINESE = "今天天气很好，我们去公园散步吧！"
+
+
+def test_chinese_is_edited_character_by_character_and_stays_without_spaces():
+    queries = augment_queries([Query("q", CHINESE)], [make_augmenter("eda:variants=20")])
+    variants = next(queries).variants
+    assert {variant.how for variant in variants} == {"eda swap", "eda delete"}
+    for variant in variants:
+        assert " " not in variant.query
+        assert not Counter(variant.query) - Counter(CHINESE)
+        if variant.how == "eda swap":
+            changed = [a != b for a, b in zip(CHINESE, variant.query, strict=True)]
+            assert sum(changed) == 2
+
+
+def test_words_of_spaced_scripts_that_come_together_get_a_space():
+    text = Text.of("用Python和Java写")
+    assert text.words == ("用", "Python", "和", "Java", "写")
+    assert str(text) == "用Python和Java写"
+    assert str(Text(("用", "Python", "Java", "写"), ("", "", "", "", ""))) == "用Python Java写"
 
 
 def test_released_mode_drops_all_but_letters():

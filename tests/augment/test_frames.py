@@ -30,6 +30,18 @@ def test_an_opening_that_is_there_is_not_repeated():
     assert len(framed("Tell me, who are you?")) == 2
 
 
+@pytest.mark.parametrize(
+    "text", ["你好，世界！", "你是谁?", "我喜欢Python吗?", "Как дела?", "3个苹果"]
+)
+def test_what_is_not_in_latin_letters_gets_no_english_opening(text):
+    assert framed(text) == []
+
+
+@pytest.mark.parametrize("text", ["3 apples are here", "What does 你好 mean?", "Émile is here."])
+def test_a_text_that_begins_with_latin_letters_gets_an_opening(text):
+    assert len(framed(text)) == 3
+
+
 @pytest.mark.parametrize("text", ["", "  ", "?!", ":-)"])
 def test_where_there_is_no_word_there_is_nothing_to_open(text):
     assert framed(text) == []

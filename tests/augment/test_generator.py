@@ -7,7 +7,7 @@ import pytest
 from models import tiny_language_models as tiny
 
 from dialeval.augment.augmenter import make_augmenter
-from dialeval.augment.generator import MOST_BEAMS, ConditionalTextGenerator, distinct
+from dialeval.augment.generator import MOST_TEXTS, ConditionalTextGenerator, distinct
 from dialeval.augment.query import Query
 from dialeval.errors import UsageError
 from dialeval.models.generation import Decoding, load_generator
@@ -31,7 +31,7 @@ class Scripted:
     def __init__(self, lines):
         self.lines, self.asked = lines, []
 
-    def replies(self, histories, decoding, *, speaker):
+    def replies(self, histories, decoding, seed, *, speaker):
         self.asked.append((len(histories), decoding.beams, speaker))
         return [self.lines[: decoding.count] for _ in histories]
 
@@ -58,6 +58,28 @@ def test_variants_are_the_best_beams_given_the_history_alone(model):
     assert augmenter.augment(others) == found
 
 
+def test_sampled_variants_are_drawn_among_the_likeliest_tokens_and_depend_on_the_seed(model):
+    def sampled(seed):
+        spec = f"ctg:model={model},variants=3,tokens=6,method=sample,top_k=5"
+        return make_augmenter(spec, seed).augment(QUERIES)
+
+    drawn = load_generator(model).replies(
+        [query.context for query in QUERIES],
+        Decoding("sample", top_k=5, count=64, max_new_tokens=6),
+        7,
+        speaker="user",
+    )
+    for query, variants, texts in zip(QUERIES, sampled(7), drawn, strict=True):
+        assert [variant.query for variant in variants] == distinct(query.query, texts)[:3]
+        assert [variant.how for variant in variants] == ["sample 1", "sample 2", "sample 3"]
+    assert sampled(7) == sampled(7) != sampled(8)
+
+
+def test_top_k_without_sampling_is_refused():
+    with pytest.raises(UsageError, match="method=sample only"):
+        make_augmenter("ctg:top_k=10")
+
+
 def test_copies_of_the_query_and_of_each_other_are_left_out():
     texts = ["The cat SAT!", "a dog ran", "A dog  ran.", "", " ?!", "a dog runs"]
     assert distinct("the cat sat", texts) == ["a dog ran", "a dog runs"]
@@ -76,7 +98,7 @@ def test_what_could_not_be_found_is_said(caplog):
     with caplog.at_level(logging.WARNING):
         found = augmenter.augment([Query("a", "same", (Turn("hello"),))])
     assert [variant.query for variant in found[0]] == ["one"]
-    assert augmenter._generator.asked[-1][1] == MOST_BEAMS
+    assert augmenter._generator.asked[-1][1] == MOST_TEXTS
     assert "1 of 1 queries have fewer than 2 variants" in caplog.text
     assert "no history" not in caplog.text
 

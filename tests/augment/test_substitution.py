@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from dialeval.augment import Query, augment_queries, make_augmenter
+from dialeval.augment import Query, Tally, augment_queries, make_augmenter
 from dialeval.augment.substitution import Edit, apply, released_words
 from dialeval.augment.synonyms import near_synonyms, released_synonym
 from dialeval.augment.tagging import load_tagger
@@ -84,6 +84,13 @@ def test_a_query_whose_words_have_no_synonym_gets_openings(tagger, text):
     (augmented,) = augment_queries([Query("q", text)], [make_augmenter("ws")])
     assert [variant.how for variant in augmented.variants] == ["frame"] * 3
     assert all(variant.query.lower().endswith(text.lower()) for variant in augmented.variants)
+
+
+def test_a_query_in_chinese_has_no_variant_and_is_counted_as_bare(tagger):
+    tally = Tally()
+    (augmented,) = augment_queries([Query("q", "你好，你是谁？")], [make_augmenter("ws")], tally)
+    assert augmented.variants == ()
+    assert tally.bare == 1
 
 
 def test_openings_only_fill_up(tagger):

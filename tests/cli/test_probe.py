@@ -117,6 +117,60 @@ def test_some_failures_are_a_remark_and_nothing_but_failures_an_error(dialeval, 
     assert len((tmp_path / "c" / "exchanges.jsonl").read_text().splitlines()) == 1
 
 
+def test_replies_that_met_the_limit_of_tokens_are_counted_also_by_the_next_probe(
+    dialeval, server, tmp_path
+):
+    queries = write_queries(tmp_path / "q.jsonl", "lengthy", "fine")
+    arguments = ["probe", server.address, "--queries", queries, "-o", str(tmp_path / "p")]
+    first, again = dialeval(*arguments), dialeval(*arguments, "--json")
+    assert "4 replies are not whole" in first.err
+    assert "--set max_tokens" in first.err
+    assert json.loads(again.out)["asked"] == 0
+    assert json.loads(again.out)["cut"] == 4
+
+
+def made_up(tmp_path, code):
+    (tmp_path / "bot.py").write_text(code)
+    return f"cmd:{sys.executable} {tmp_path / 'bot.py'}"
+
+
+def test_a_command_that_greets_is_told_so_at_its_first_question(dialeval, tmp_path):
+    code = 'print("Loading model ...", flush=True)\nfor line in open(0): print("a", flush=True)\n'
+    queries = write_queries(tmp_path / "q.jsonl", *"abcdef")
+    out = tmp_path / "p"
+    done = dialeval("probe", made_up(tmp_path, code), "--queries", queries, "-o", str(out))
+    assert done.code == 1
+    said = " ".join(done.err.split())
+    assert '"Loading model ..." before "a"' in said
+    assert "everything else to standard error" in said
+    assert len((out / "exchanges.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_stray_line_in_the_middle_comes_with_advice(dialeval, tmp_path):
+    code = """
+for number, line in enumerate(open(0)):
+    print('{"reply": "a"}' + "\\nlog" * (number == 2), flush=True)
+"""
+    queries = write_queries(tmp_path / "q.jsonl", "a", "b")
+    out = str(tmp_path / "p")
+    done = dialeval("probe", made_up(tmp_path, code), "--queries", queries, "-o", out)
+    assert done.code == 0
+    said = " ".join(done.err.split())
+    assert "failed: the command wrote a line that is no reply" in said
+    assert "everything else to standard error" in said
+
+
+def test_a_command_that_ends_at_once_is_not_asked_everything(dialeval, tmp_path):
+    queries = write_queries(tmp_path / "q.jsonl", *"abcdefgh")
+    out = tmp_path / "p"
+    address = made_up(tmp_path, "import sys; sys.exit('no model')")
+    done = dialeval("probe", address, "--queries", queries, "-o", str(out))
+    assert done.code == 1
+    said = " ".join(done.err.split())
+    assert "seems to be down (the command ended: exit code 1; it said: no model)" in said
+    assert len((out / "exchanges.jsonl").read_text().splitlines()) == 10
+
+
 def test_the_key_is_in_no_file_and_on_no_screen(dialeval, server, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", SECRET)
     queries = write_queries(tmp_path / "q.jsonl", "echo-key", "refuse-key", "fine", *EIGHT)

@@ -67,6 +67,19 @@ def test_contradictions_come_first_then_what_varies_least(probed):
     assert worst.context == ("Hello!", "Hi.")
 
 
+def test_that_a_sample_of_one_protocol_was_not_judged_by_the_other_is_no_news(probed):
+    report = probe_report(scored(probed, "diversity:dispersion=false", "consistency"))
+    assert [query.notes for query in report] == [[], [], []]
+
+
+def test_why_a_query_has_no_score_of_its_own_protocol_is_noted(tmp_path):
+    probe(Bot(lambda said: "Yes"), queries(1), tmp_path / "probe")
+    (query,) = probe_report(
+        scored(tmp_path / "probe", "diversity:n=2,dispersion=false", "consistency")
+    )
+    assert query.notes == ["diversity: answers too short"]
+
+
 def test_entropy_is_that_of_the_answers(probed):
     report = probe_report(scored(probed, "diversity:dispersion=false"), "file")
     assert [query.id for query in report] == ["q1", "q2", "q3"]

@@ -38,11 +38,13 @@ MANNERS = (
     "elsewhere",
     "nearby",
     "once",
+    "lengthy",
 )
 
 
-def completion(text: object) -> bytes:
-    return json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
+def completion(text: object, finish_reason: str = "stop") -> bytes:
+    message = {"role": "assistant", "content": text}
+    return json.dumps({"choices": [{"message": message, "finish_reason": finish_reason}]}).encode()
 
 
 class Server(ThreadingHTTPServer):
@@ -116,6 +118,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", headers.pop("length", str(len(body))))
         self.end_headers()
         self.wfile.write(body)
+
+    def lengthy(self, text: str, times: int) -> None:
+        self.send(200, completion("Well, to begin with", "length"))
 
     def fail500(self, text: str, times: int) -> None:
         self.send(500, b'{"error": {"message": "out of order"}}')

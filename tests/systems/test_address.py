@@ -22,6 +22,11 @@ from dialeval.systems.system import INSTRUCTIONS
         ("cmd:cat", {}, Asking(retries=7), "retries are of use for an openai: system only"),
         ("cmd:cat", {}, Asking(retries=0), "openai: system only"),
         ("hf:./nowhere", {}, Asking(), "no such directory"),
+        ("hf:./nowhere", {"top_k": "10"}, Asking(), "Add --set method=sample"),
+        ("hf:./nowhere", {"top_p": "1", "method": "beam"}, Asking(), "method=sample only"),
+        ("hf:./nowhere", {"temperature": "0.5"}, Asking(), "method=sample only"),
+        ("hf:./nowhere", {"beams": "3", "method": "sample"}, Asking(), "method=beam only"),
+        ("hf:./nowhere", {"beams": "3", "method": "beam"}, Asking(), "no such directory"),
     ],
 )
 def test_a_slip_of_the_pen_gets_a_helpful_message(address, options, asking, message):

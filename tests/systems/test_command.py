@@ -67,6 +67,116 @@ def test_a_process_that_dies_is_started_again_once(bot, tmp_path):
     assert bot("hello").startswith("hello")
 
 
+def system_of(tmp_path, code, timeout=20.0):
+    path = tmp_path / "made_up.py"
+    path.write_text("import json, sys, time\n" + code)
+    return open_system(f"cmd:{sys.executable} {path}", {}, Asking(timeout=timeout))
+
+
+def outcomes(system, count):
+    """What questions 0, 1, 2 ... get: a reply, or the error."""
+    found = []
+    for number in range(count):
+        try:
+            found.append(system.reply([Turn(f"q{number}")]))
+        except ReplyError as error:
+            found.append(error)
+    system.close()
+    return found
+
+
+STRAY = "the command wrote a line that is no reply"
+JSON_ECHO = """
+for line in sys.stdin:
+    said = json.loads(line)["messages"][-1]["content"]
+    print(json.dumps({"reply": "re " + said}), flush=True)
+"""
+PLAIN_ECHO = """
+for line in sys.stdin:
+    print("re", json.loads(line)["messages"][-1]["content"], flush=True)
+"""
+
+
+@pytest.mark.parametrize("loading", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("echo", "before"),
+    [(JSON_ECHO, "before its first reply"), (PLAIN_ECHO, 'before "re q0"')],
+    ids=["JSON", "plain"],
+)
+def test_a_greeting_is_no_reply_however_long_the_first_reply_takes(tmp_path, loading, echo, before):
+    greeting = f'print("Loading model ...", flush=True); time.sleep({loading})'
+    (error,) = outcomes(system_of(tmp_path, greeting + echo), 1)
+    assert error.reason == STRAY
+    assert error.detail == f'"Loading model ..." {before}'
+    assert error.down
+    assert "everything else to standard error" in error.advice
+
+
+def test_plain_replies_belong_to_their_questions(tmp_path):
+    assert outcomes(system_of(tmp_path, PLAIN_ECHO), 4) == ["re q0", "re q1", "re q2", "re q3"]
+
+
+def test_a_command_that_does_not_end_with_its_input_is_believed_when_time_is_up(tmp_path):
+    system = system_of(tmp_path, PLAIN_ECHO + "time.sleep(600)", timeout=3.0)
+    assert outcomes(system, 2) == ["re q0", "re q1"]
+
+
+def test_a_plain_reply_of_two_lines_fails_alone(tmp_path):
+    code = PLAIN_ECHO.replace('"re"', r'"first\n" * ("q2" in line) + "re"')
+    first, second, third, fourth = outcomes(system_of(tmp_path, code), 4)
+    assert (first, second, fourth) == ("re q0", "re q1", "re q3")
+    assert third.reason == STRAY
+    assert third.detail.endswith("after the reply")
+
+
+def test_what_waits_before_a_question_fails_it_and_nothing_shifts(tmp_path):
+    code = (
+        JSON_ECHO
+        + """
+    if "q1" in line: time.sleep(0.2); print(json.dumps({"reply": "unasked"}), flush=True)
+"""
+    )
+    system = system_of(tmp_path, code)
+    assert [system.reply([Turn(f"q{number}")]) for number in (0, 1)] == ["re q0", "re q1"]
+    time.sleep(1.0)
+    with pytest.raises(ReplyError) as caught:
+        system.reply([Turn("q2")])
+    assert caught.value.reason == STRAY
+    assert "unasked" in caught.value.detail
+    assert system.reply([Turn("q3")]) == "re q3"
+    system.close()
+
+
+@pytest.mark.parametrize(
+    ("usual", "strange", "detail"),
+    [
+        ('json.dumps({"reply": "a"})', '"log"', '"log" after a reply in JSON'),
+        ('"a"', 'json.dumps({"reply": "b"})', "after a reply in plain text"),
+    ],
+)
+def test_a_command_stays_with_one_form_of_replies(tmp_path, usual, strange, detail):
+    code = f'for line in sys.stdin: print({strange} if "q2" in line else {usual}, flush=True)'
+    first, second, third, fourth = outcomes(system_of(tmp_path, code), 4)
+    assert (first, second, fourth) == ("a", "a", "a")
+    assert third.reason == STRAY
+    assert detail in third.detail
+
+
+def test_a_command_of_plain_words_may_report_an_error_in_json(tmp_path):
+    code = """
+for line in sys.stdin: print('{"error": "tired"}' if "q1" in line else "a", flush=True)
+"""
+    first, second, third = outcomes(system_of(tmp_path, code), 3)
+    assert (first, third) == ("a", "a")
+    assert second.reason == "the command reports an error"
+
+
+def test_a_command_that_never_replied_is_down(tmp_path):
+    (error,) = outcomes(system_of(tmp_path, "sys.exit(3)"), 1)
+    assert error.reason == "the command ended"
+    assert error.down
+
+
 def test_a_process_that_hangs_is_killed_with_its_children(bot):
     started = time.monotonic()
     with pytest.raises(ReplyError, match="no reply in time"):

@@ -7,7 +7,7 @@ import pytest
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
 from dialeval.systems import Asking, ReplyError, open_system, openai_http, pace
-from dialeval.systems.system import INSTRUCTIONS, LARGEST_REPLY, checked
+from dialeval.systems.system import INSTRUCTIONS, LARGEST_REPLY, CutReply, checked
 
 SECRET = "sk-never-to-be-seen-0123456789"
 PATIENT = Asking(timeout=60.0, retries=1)
@@ -50,6 +50,14 @@ def test_the_dialogue_and_the_options_reach_the_server(server):
             "seed": 3,
         }
     ]
+
+
+@pytest.mark.parametrize("key", ["", SECRET])
+def test_a_reply_that_met_the_limit_of_tokens_is_known_by_it(server, monkeypatch, key):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    system = open_system(server.address)
+    assert isinstance(system.reply([Turn("lengthy", "user")]), CutReply)
+    assert not isinstance(system.reply([Turn("fine", "user")]), CutReply)
 
 
 def test_speakers_that_nobody_named_take_turns_and_the_last_is_the_user(server):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
+from dialeval.words import WORD
+
 LONGEST = 500
 """Words up to which texts are compared: time grows with the square, and nobody reads more."""
 
-_PIECES = re.compile(r"\w+(?:['’-]\w+)*|\s+|[^\w\s]")
+_PIECES = re.compile(rf"{WORD.pattern}|\s+|[^\w\s]")
 
 
 def changed_pieces(original: str, variant: str) -> list[tuple[str, bool]]:

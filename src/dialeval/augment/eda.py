@@ -13,6 +13,8 @@ Synonyms are all lemmas of all synsets of the word, in any part of speech.
 
 The authors' code first strips the text of all but lower-case letters (mode=released). A chatbot is
 to be asked what people would write, so mode=paper keeps punctuation, digits and capital letters.
+Of Chinese and Japanese, the words are the characters: they have no synonyms in WordNet, and are
+swapped and deleted.
 
 The draws depend on the seed and the text only, not on its place in a file.
 """
@@ -31,6 +33,7 @@ import numpy as np
 from dialeval.augment.query import Paraphrase, Query
 from dialeval.lexicon import load_wordnet
 from dialeval.metric import option
+from dialeval.words import WORD, is_unspaced
 
 STOP_WORDS = {
     "i", "me", "my", "myself", "we", "our", "ours", "ourselves", "you", "your", "yours", "yourself",
@@ -47,8 +50,6 @@ STOP_WORDS = {
 }  # fmt: skip
 """Those of the authors' code."""
 
-_WORD = re.compile(r"\w+(?:['’-]\w+)*")
-
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -59,10 +60,15 @@ class Text:
 
     @classmethod
     def of(cls, text: str) -> Text:
-        return cls(tuple(_WORD.findall(text)), tuple(_WORD.split(text)))
+        return cls(tuple(WORD.findall(text)), tuple(WORD.split(text)))
 
     def __str__(self) -> str:
-        pieces = [gap + word for gap, word in zip(self.gaps, self.words, strict=False)]
+        pieces = []
+        spaced = False
+        for gap, word in zip(self.gaps, self.words, strict=False):
+            was_spaced, spaced = spaced, not is_unspaced(word)
+            # Words that an edit moved together: what stood between them needed no space.
+            pieces += [gap or (" " if was_spaced and spaced else ""), word]
         return re.sub(r"\s+", " ", "".join(pieces) + self.gaps[-1]).strip()
 
 

@@ -2,7 +2,8 @@
 
 They keep the meaning whatever the words are, so that there is something to ask where no word has a
 synonym. In a query of several sentences a question at its end is what gets the opening; where the
-end is no question, the beginning gets one for statements.
+end is no question, the beginning gets one for statements. They are English: what begins
+with letters of another script gets none.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ BEFORE_A_STATEMENT = ("Well, ", "So, ", "Okay, ")
 
 _SENTENCE_END = re.compile(r"[.!?…]\s+")
 _FIRST_WORD = re.compile(r"\w+(?:['’]\w+)*")
+_LETTER = re.compile(r"[^\W\d_]")
+_LAST_LATIN = "\u024f"
+"""The letters up to it, those of Unicode's Latin Extended-B, are Latin."""
 
 
 def framed(text: str, proper: Sequence[int] = ()) -> list[str]:
@@ -28,7 +32,7 @@ def framed(text: str, proper: Sequence[int] = ()) -> list[str]:
     is_question = "?" in text[end:]
     ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, end)] if is_question else []
     first = _FIRST_WORD.search(text, ends[-1] if ends else 0)
-    if first is None:
+    if first is None or _is_foreign(text, first.start()):
         return []
     openings = BEFORE_A_QUESTION if is_question else BEFORE_A_STATEMENT
     rest = text[first.start() :]
@@ -40,6 +44,12 @@ def framed(text: str, proper: Sequence[int] = ()) -> list[str]:
         for opening in openings
         if not said.startswith(opening.rstrip(" ,:").lower())
     ]
+
+
+def _is_foreign(text: str, start: int) -> bool:
+    """Whether the first letter from there on is not Latin."""
+    letter = _LETTER.search(text, start)
+    return letter is not None and letter[0] > _LAST_LATIN
 
 
 def _loses_capital(word: str) -> bool:

@@ -3,7 +3,8 @@
 HolisticEval, section 3.3: a generator reads the history u_1 ... u_{t-1}, and its top K beams take
 the place of the query u_t. They are other queries in the same situation, not paraphrases: the
 original is not read. `closeness=0.3-0.9` keeps those whose meaning is near it, as the cosine of
-sentence embeddings; too near is the same thing again.
+sentence embeddings; too near is the same thing again. With `method=sample` K texts are drawn
+instead, each token among the `top_k` likeliest.
 
 What is the original, or is there already, is left out (case, punctuation and spacing aside), and
 the search widens until K are found or nothing more turns up. Where there is no history, there is
@@ -22,7 +23,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dialeval.augment.query import Paraphrase, Query
 from dialeval.errors import UsageError
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from dialeval.models.generation import Generator
     from dialeval.question import Model
 
-MOST_BEAMS = 64
-"""A search that found too little gets twice the beams, up to this many."""
+MOST_TEXTS = 64
+"""A search that found too little gets twice the beams, or draws, up to this many."""
 
 BAND = re.compile(r"(-?\d*\.?\d+)-(-?\d*\.?\d+)")
 
@@ -43,13 +44,16 @@ logger = logging.getLogger("dialeval.augment")
 
 @dataclass(frozen=True)
 class ConditionalTextGenerator:
-    """Puts the beams of a generator in the place of a query."""
+    """Puts what a generator writes in the place of a query."""
 
     name: ClassVar[str] = "ctg"
     keeps_repeats: ClassVar[bool] = False
 
     model: str = option("smollm2-135m-dialogue", "the model that writes")
-    variants: int = option(4, "variants of each query", low=1, high=MOST_BEAMS)
+    variants: int = option(4, "variants of each query", low=1, high=MOST_TEXTS)
+    method: Literal["beam", "sample"] = option("beam", "how the model writes")
+    top_k: int = option(0, "sample from the k likeliest tokens; 0: from all", low=0)
+    seed: int = option(0, "of what is sampled", low=0)
     closeness: str = option("", "LOW-HIGH: cosine to the original query, such as 0.3-0.9")
     encoder: str = option("minilm-l6", "the sentence encoder that closeness is measured with")
     length_penalty: float = option(
@@ -59,37 +63,40 @@ class ConditionalTextGenerator:
 
     def __post_init__(self) -> None:
         self._band  # noqa: B018 (a band that makes no sense is to be refused at once)
+        if self.top_k and self.method != "sample":
+            raise UsageError("augmenter 'ctg': option 'top_k' is of use with method=sample only")
 
     def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
         found: list[list[str]] = [[] for _ in queries]
         missing = [place for place, query in enumerate(queries) if query.context]
-        beams = min(MOST_BEAMS, self.variants + 2)
+        count = min(MOST_TEXTS, self.variants + 2)
         while missing:
-            texts = self._search([queries[i] for i in missing], beams)
+            texts = self._write([queries[i] for i in missing], count)
             for i, written in zip(missing, texts, strict=True):
                 found[i] = self._close(queries[i].query, distinct(queries[i].query, written))
-            if beams == MOST_BEAMS:
+            if count == MOST_TEXTS:
                 break
             missing = [i for i in missing if len(found[i]) < self.variants]
-            beams = min(MOST_BEAMS, 2 * beams)
+            count = min(MOST_TEXTS, 2 * count)
         self._warn(queries, found)
         return [
-            [Paraphrase(text, f"beam {rank}") for rank, text in enumerate(texts, start=1)]
+            [Paraphrase(text, f"{self.method} {rank}") for rank, text in enumerate(texts, start=1)]
             for texts in (texts[: self.variants] for texts in found)
         ]
 
-    def _search(self, queries: Sequence[Query], beams: int) -> list[list[str]]:
+    def _write(self, queries: Sequence[Query], count: int) -> list[list[str]]:
         from dialeval.models.generation import Decoding
 
         decoding = Decoding(
-            "beam",
-            beams=beams,
-            count=beams,
+            self.method,
+            beams=count,
+            count=count,
+            top_k=self.top_k,
             max_new_tokens=self.tokens,
             length_penalty=self.length_penalty,
         )
         histories = [query.context for query in queries]
-        return self._generator.replies(histories, decoding, speaker="user")
+        return self._generator.replies(histories, decoding, self.seed, speaker="user")
 
     def _close(self, query: str, texts: list[str]) -> list[str]:
         """Those within the band of closeness, in their order."""
@@ -114,11 +121,12 @@ class ConditionalTextGenerator:
         conditioned = [texts for query, texts in zip(queries, found, strict=True) if query.context]
         if short := sum(len(texts) < self.variants for texts in conditioned):
             logger.warning(
-                "ctg: %d of %d queries have fewer than %d variants: %d beams gave no more",
+                "ctg: %d of %d queries have fewer than %d variants: %d %ss gave no more",
                 short,
                 len(queries),
                 self.variants,
-                MOST_BEAMS,
+                MOST_TEXTS,
+                self.method,
             )
         if bare := len(queries) - len(conditioned):
             logger.warning(

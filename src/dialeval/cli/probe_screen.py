@@ -121,6 +121,16 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
         say(f"{failure.count:,} failed: {failure.reason}", stderr=True, style="yellow")
         for example in failure.examples:
             say(f"    {example}", stderr=True, style="yellow")
+        if failure.advice:
+            say(f"    {failure.advice}", stderr=True, style="yellow")
+    if summary.cut:
+        replies = "1 reply is" if summary.cut == 1 else f"{summary.cut:,} replies are"
+        say(
+            f"{replies} not whole: the server stopped at its limit of tokens. A larger one:"
+            " --set max_tokens=N, with --overwrite",
+            stderr=True,
+            style="yellow",
+        )
     if not summary.answered:
         say("No question was answered.", stderr=True, style="red")
     elif not summary.scorable:

@@ -20,6 +20,8 @@ from typing import Literal, get_args
 
 import torch
 
+from dialeval.words import UNSPACED
+
 ContextRule = Literal["sum", "weighted", "last"]
 """How utterance vectors become the query.
 
@@ -35,9 +37,7 @@ HIDDEN = (256, 512, 128)
 UNKNOWN = "[UNK]"
 """What the released code encodes instead of a blank utterance."""
 
-_WORD = re.compile(
-    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
-)
+_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 """A Chinese or Japanese character, or a run of other letters: those scripts have no spaces."""
 
 

@@ -20,7 +20,7 @@ from functools import partial
 from dialeval.errors import JobError
 from dialeval.probe.exchange import Exchange, Failure, failed, replied
 from dialeval.probe.plan import Ask
-from dialeval.systems.system import BatchedSystem, ReplyError, System, checked
+from dialeval.systems.system import BatchedSystem, CutReply, ReplyError, System, checked
 
 GRACE = 2.0
 """Seconds that questions under way get after Ctrl-C."""
@@ -113,8 +113,9 @@ def _ended(ask: Ask, reply: Callable[[], object], seconds: float = 0.0) -> Excha
     """`seconds` were spent before the reply is taken."""
     started = time.monotonic() - seconds
     try:
-        text = checked(reply())
-        return replied(ask, text, time.monotonic() - started)
+        said = reply()
+        text, is_cut = checked(said), isinstance(said, CutReply)
+        return replied(ask, text, time.monotonic() - started, is_cut)
     except ReplyError as error:
         failure = Failure(error.reason, error.detail, error.down, error.advice, error.passing)
     except Exception as error:  # a system of somebody else: its bug costs this question only

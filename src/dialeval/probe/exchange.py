@@ -5,7 +5,7 @@
 
 Each exchange is a line that is written and flushed when it ends: a process that is killed loses at
 most the line that it was writing. A question that failed has an `error` instead of a `reply`; when
-it is asked again, the later line counts.
+it is asked again, the later line counts. A reply that the system calls unfinished has `cut`: true.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class Exchange:
     reply: str | None = None
     failure: Failure | None = None
     seconds: float = 0.0
+    cut: bool = False
+    """The reply met a limit of tokens, and is not whole."""
 
     @property
     def key(self) -> Key:
@@ -65,6 +67,8 @@ class Exchange:
         }
         if self.failure is None:
             record["reply"] = self.reply
+            if self.cut:
+                record["cut"] = True
         else:
             record["error"] = {"reason": self.failure.reason, "detail": self.failure.detail}
         return {**record, "seconds": round(self.seconds, 4)}
@@ -80,11 +84,13 @@ class Exchange:
             record.get("reply"),
             Failure(error["reason"], error["detail"]) if error else None,
             record["seconds"],
+            record.get("cut", False),
         )
 
 
-def replied(ask: Ask, reply: str, seconds: float) -> Exchange:
-    return Exchange(ask.query, ask.what, tuple(as_messages(ask.history)), reply, None, seconds)
+def replied(ask: Ask, reply: str, seconds: float, cut: bool = False) -> Exchange:
+    messages = tuple(as_messages(ask.history))
+    return Exchange(ask.query, ask.what, messages, reply, None, seconds, cut)
 
 
 def failed(ask: Ask, failure: Failure, seconds: float) -> Exchange:

@@ -176,6 +176,7 @@ class _Asker:
             queries=len(self._queries),
             asked=asked,
             answered=len(exchanges) - failed,
+            cut=sum(exchange.cut for exchange in exchanges),
             failed=failed,
             failures=failures,
             bare=self._bare,

@@ -148,7 +148,7 @@ def _add_variants(query: ProbedQuery, sample: Sample, scores: Mapping[str, Any])
         metric, _, part = name.partition(".")
         if metric == "diversity" and isinstance(value, float):
             query.entropy[part or metric] = value
-    _add_score(query, scores)
+    _add_score(query, scores, "diversity")
 
 
 def _add_again(query: ProbedQuery, sample: Sample, scores: Mapping[str, Any]) -> None:
@@ -165,15 +165,16 @@ def _add_again(query: ProbedQuery, sample: Sample, scores: Mapping[str, Any]) ->
             said[likeliest - 1], said[-1], sample.response or "", probability.get(likeliest)
         )
     )
-    _add_score(query, scores)
+    _add_score(query, scores, "consistency")
 
 
-def _add_score(query: ProbedQuery, scores: Mapping[str, Any]) -> None:
+def _add_score(query: ProbedQuery, scores: Mapping[str, Any], protocol: str) -> None:
+    """Notes are those of the metric that the sample was made for, or of one that judged it."""
     if (value := scores.get("consistency")) is not None:
         query.consistency = min(value, 1.0 if query.consistency is None else query.consistency)
     for metric in ("diversity", "consistency"):
-        # A sample of the one protocol has nothing for the other: no news.
-        if (note := scores.get(f"{metric}.note")) and not note.startswith("no "):
+        is_news = metric == protocol or scores.get(metric) is not None
+        if is_news and (note := scores.get(f"{metric}.note")):
             query.notes.append(f"{metric}: {note}")
 
 

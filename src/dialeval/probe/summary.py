@@ -15,11 +15,12 @@ EXAMPLES = 3
 
 @dataclass(frozen=True)
 class FailureCount:
-    """Failures of one kind, and what the first of them looked like."""
+    """Failures of one kind, what the first of them looked like, and what to do about them."""
 
     reason: str
     count: int
     examples: tuple[str, ...]
+    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class ProbeSummary:
 
     asked     questions that were put now; the other replies were there already
     answered  questions that have a reply
+    cut       replies of these that met a limit of tokens
     failures  why the others have none
     bare      queries without a variant, which were not asked
     samples   per protocol, how many samples there are
@@ -39,6 +41,7 @@ class ProbeSummary:
     queries: int
     asked: int
     answered: int
+    cut: int
     failed: int
     failures: tuple[FailureCount, ...]
     bare: int
@@ -58,7 +61,9 @@ def count_failures(exchanges: Iterable[Exchange]) -> tuple[FailureCount, ...]:
         if exchange.failure:
             found.setdefault(exchange.failure.reason, []).append(exchange)
     return tuple(
-        FailureCount(reason, len(group), tuple(_example(one) for one in group[:EXAMPLES]))
+        FailureCount(
+            reason, len(group), tuple(_example(one) for one in group[:EXAMPLES]), _advice(group)
+        )
         for reason, group in sorted(found.items(), key=lambda item: -len(item[1]))
     )
 
@@ -66,3 +71,9 @@ def count_failures(exchanges: Iterable[Exchange]) -> tuple[FailureCount, ...]:
 def _example(exchange: Exchange) -> str:
     detail = exchange.failure.detail if exchange.failure else ""
     return f"{exchange.query}, {exchange.what}" + (f": {detail}" if detail else "")
+
+
+def _advice(exchanges: Iterable[Exchange]) -> str:
+    """The first there is: that of an earlier probe was not kept."""
+    given = (exchange.failure.advice for exchange in exchanges if exchange.failure)
+    return next(filter(None, given), "")

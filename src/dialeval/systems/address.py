@@ -60,9 +60,11 @@ def _python(place: str, options: Mapping[str, object], asking: Asking) -> System
 
 
 def _hf(place: str, options: Mapping[str, object], asking: Asking) -> System:
-    from dialeval.systems.generator import GeneratorOptions, LocalModel
+    from dialeval.systems.generator import GeneratorOptions, LocalModel, check_method
 
-    return LocalModel(place, build(GeneratorOptions, options, "a model"), asking)
+    built = build(GeneratorOptions, options, "a model")
+    check_method(options, built.method)
+    return LocalModel(place, built, asking)
 
 
 def _cmd(place: str, options: Mapping[str, object], asking: Asking) -> System:

@@ -6,6 +6,11 @@ reply as plain text. The command is started once, without a shell, and goes on f
 question. If it dies it is started again and asked once more; if it is late it is killed, together
 with what it started. With --concurrency there are as many of it. The command line is stored with
 the probe: give secrets through the environment.
+
+A line too many would make each reply the answer to the next question. So whatever was not asked for
+is a failure, and the process is started anew. A greeting ("Loading model ...") looks like a reply
+in plain text: the first such reply is believed when the process, its input closed, ends or is late
+without another line. From then on the command has to stay with plain text, or with JSON.
 """
 
 from __future__ import annotations
@@ -14,17 +19,18 @@ import json
 import os
 import queue
 import re
+import select
 import shlex
 import shutil
 import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
@@ -34,6 +40,15 @@ _INTERPRETER = re.compile(r"(python|node|bash|sh|ruby|perl)[\d.]*")
 
 LAST_LINES = 5
 """Of standard error, to be shown with a failure."""
+
+GRACE = 0.05
+"""Seconds in which a second line may follow a reply in plain text."""
+
+BLOCK = 1 << 16
+QUOTED = 80
+"""Characters of a line that are shown."""
+
+Form = Literal["plain text", "JSON"]
 
 
 class Command:
@@ -47,6 +62,8 @@ class Command:
         self._idle: queue.LifoQueue[_Process] = queue.LifoQueue()
         self._started: set[_Process] = set()
         self._closed = False
+        self._form: Form | None = None
+        """What its replies look like, once there is one."""
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -60,7 +77,8 @@ class Command:
             try:
                 return reply_in(self._ask(line))
             except _DiedError as error:
-                raise ReplyError("the command ended", str(error)) from None
+                down = not error.had_replied
+                raise ReplyError("the command ended", str(error), down=down) from None
 
     def close(self) -> None:
         self._closed = True
@@ -73,12 +91,36 @@ class Command:
         process = self._take()
         try:
             answer = process.ask(line, self._timeout)
+            goes_on = self._believe(process, answer)
         except BaseException:
-            process.bury()
-            self._started.discard(process)
+            self._bury(process)
             raise
-        self._idle.put(process)
+        if goes_on:
+            self._idle.put(process)
+        else:
+            self._bury(process)
         return answer
+
+    def _believe(self, process: _Process, answer: bytes) -> bool:
+        """Whether the process can be asked more; `ReplyError` where this may be no reply."""
+        form = form_of(answer)
+        if form and self._form and form != self._form:
+            raise _astray(f"{_quoted(answer)} after a reply in {self._form}")
+        if form == "plain text" and self._form is None:
+            if second := process.end(self._timeout):
+                is_greeting = form_of(second) == "JSON"
+                other = "its first reply" if is_greeting else _quoted(second)
+                raise _astray(f"{_quoted(answer)} before {other}", down=True)
+            self._form = form
+            return False
+        if more := process.unread(GRACE if form == "plain text" else 0.0):
+            raise _astray(f"{_quoted(more)} after the reply")
+        self._form = self._form or form
+        return True
+
+    def _bury(self, process: _Process) -> None:
+        process.bury()
+        self._started.discard(process)
 
     def _take(self) -> _Process:
         with suppress(queue.Empty):
@@ -91,7 +133,11 @@ class Command:
 
 
 class _DiedError(Exception):
-    """The process ended before it replied."""
+    """The process ended before it replied to this question."""
+
+    def __init__(self, epitaph: str, had_replied: bool) -> None:
+        super().__init__(epitaph)
+        self.had_replied = had_replied
 
 
 class _Process:
@@ -110,31 +156,48 @@ class _Process:
         except OSError as error:
             reason = str(error.strerror or error)
             raise ReplyError("the command cannot be started", reason, down=True) from error
+        self._had_replied = False
+        self._output = self._pipe(self._process.stdout).fileno()
+        self._read = b""
+        """What was read of its output, and is part of no reply yet."""
+        self._poll = select.poll()
+        self._poll.register(self._output, select.POLLIN)
         self._errors: deque[str] = deque(maxlen=LAST_LINES)
         self._drain = threading.Thread(target=self._keep_errors, daemon=True)
         self._drain.start()
 
     def ask(self, line: bytes, timeout: float) -> bytes:
-        late = threading.Event()
-
-        def kill() -> None:
-            late.set()
-            self.kill()
-
-        watchdog = threading.Timer(timeout, kill)
-        watchdog.daemon = True
-        watchdog.start()
-        try:
-            answer = self._exchange(line)
-        finally:
-            watchdog.cancel()
+        # Of a process that was just started, it depends on the moment what is there already.
+        if self._had_replied and (waiting := self.unread()):
+            raise _astray(f"{_quoted(waiting)} before the question")
+        with self._killed_after(timeout) as late:
+            with suppress(OSError):  # it may have replied before it read, and be gone
+                stdin = self._pipe(self._process.stdin)
+                stdin.write(line)
+                stdin.flush()
+            answer = self._line()
         if late.is_set():
             raise ReplyError("no reply in time", f"waited {timeout:g} s{self._last_words()}")
         if len(answer) > LARGEST_REPLY:
             raise ReplyError("reply too long", f"more than {LARGEST_REPLY:,} bytes")
         if not answer:
-            raise _DiedError(self._epitaph())
+            raise _DiedError(self._epitaph(), self._had_replied)
+        self._had_replied = True
         return answer
+
+    def unread(self, seconds: float = 0.0) -> bytes:
+        """What it wrote without being asked, or writes within so many seconds."""
+        if not self._read and self._poll.poll(1000 * seconds):
+            self._read = os.read(self._output, BLOCK)
+        return self._read
+
+    def end(self, timeout: float) -> bytes:
+        """Tells it that there are no more questions; returns the line that it writes nevertheless,
+        if it does."""
+        with suppress(OSError):
+            self._pipe(self._process.stdin).close()
+        with self._killed_after(timeout):
+            return self._line()
 
     def kill(self) -> None:
         """Ends the process and all that it started; whoever waits for its reply gets none."""
@@ -151,16 +214,32 @@ class _Process:
             with suppress(OSError):
                 self._pipe(pipe).close()
 
-    def _exchange(self, line: bytes) -> bytes:
-        """Nothing where the process is gone. A kill from the watchdog ends both waits."""
-        stdin, stdout = self._pipe(self._process.stdin), self._pipe(self._process.stdout)
-        with suppress(OSError):  # it may have replied before it read, and be gone
-            stdin.write(line)
-            stdin.flush()
+    @contextmanager
+    def _killed_after(self, seconds: float) -> Iterator[threading.Event]:
+        """Ends all waits for the process in time; the event says whether it came to that."""
+        late = threading.Event()
+
+        def kill() -> None:
+            late.set()
+            self.kill()
+
+        watchdog = threading.Timer(seconds, kill)
+        watchdog.daemon = True
+        watchdog.start()
         try:
-            return stdout.readline(LARGEST_REPLY + 2)
-        except OSError:
-            return b""
+            yield late
+        finally:
+            watchdog.cancel()
+
+    def _line(self) -> bytes:
+        """The next line of its output, with its end; nothing where the process is gone."""
+        while b"\n" not in self._read and len(self._read) <= LARGEST_REPLY:
+            block = os.read(self._output, BLOCK)
+            if not block:
+                break
+            self._read += block
+        line, end, self._read = self._read.partition(b"\n")
+        return line + end
 
     @staticmethod
     def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
@@ -212,6 +291,32 @@ def split(address: str) -> list[str]:
     if shutil.which(words[0]) is None:
         raise UsageError(f"cmd:{address}: there is no command {words[0]!r} that can be run")
     return words
+
+
+def form_of(line: bytes) -> Form | None:
+    """How the line replies; None where it is an error, or garbled."""
+    if not line.lstrip().startswith(b"{"):
+        return "plain text"
+    try:
+        reply_in(line)
+    except ReplyError:
+        return None
+    return "JSON"
+
+
+def _astray(detail: str, down: bool = False) -> ReplyError:
+    return ReplyError(
+        "the command wrote a line that is no reply",
+        detail,
+        down=down,
+        advice="Write one line for each question to standard output, and everything else to"
+        " standard error.",
+    )
+
+
+def _quoted(line: bytes) -> str:
+    first = line.lstrip(b"\r\n").split(b"\n")[0].decode("utf-8", "replace").strip()
+    return json.dumps(first[:QUOTED], ensure_ascii=False)
 
 
 def reply_in(line: bytes) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from dialeval.errors import UsageError
 from dialeval.metric import option
 from dialeval.sample import Turn
 from dialeval.systems.system import INSTRUCTIONS, Asking, with_speakers
@@ -22,7 +23,7 @@ BATCH = 16
 
 @dataclass(frozen=True)
 class GeneratorOptions:
-    """How the model is decoded; `greedy` ignores what is said about sampling and beams."""
+    """How the model is decoded."""
 
     method: Literal["greedy", "beam", "sample"] = option("greedy", "how tokens are chosen")
     beams: int = option(5, "beams of the beam search", low=1)
@@ -31,6 +32,20 @@ class GeneratorOptions:
     temperature: float = option(1.0, "randomness of the sampling", low=0.0)
     max_new_tokens: int = option(64, "longest reply, in tokens", low=1)
     seed: int = option(0, "the same seed, the same replies", low=0)
+
+
+METHOD_OF = {"beams": "beam", "top_k": "sample", "top_p": "sample", "temperature": "sample"}
+"""Options that one method alone heeds."""
+
+
+def check_method(given: Mapping[str, object], method: str) -> None:
+    """Refuses an option that was given, and that this method would ignore."""
+    for name, needed in METHOD_OF.items():
+        if name in given and method != needed:
+            raise UsageError(
+                f"a model: option {name!r} is of use with method={needed} only, and the method is"
+                f" {method}. Add --set method={needed}, or leave {name} out"
+            )
 
 
 class LocalModel:

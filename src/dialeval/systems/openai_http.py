@@ -25,7 +25,7 @@ from dialeval.metric import option
 from dialeval.sample import Turn
 from dialeval.systems.http_post import Answer, post
 from dialeval.systems.pace import LONGEST_HOLD, Pace, back_off, retry_after
-from dialeval.systems.system import Asking, ReplyError, as_messages
+from dialeval.systems.system import Asking, CutReply, ReplyError, as_messages
 from dialeval.terminal import clean
 from dialeval.version import __version__
 
@@ -180,7 +180,10 @@ class OpenAiServer:
         return f"No API key was sent: put it into {USUAL_KEY}, or name a variable: --key-env."
 
     def _blotted(self, text: str) -> str:
-        return text.replace(self._key, "[API key]") if self._key else text
+        if not self._key:
+            return text
+        blotted = text.replace(self._key, "[API key]")
+        return CutReply(blotted) if isinstance(text, CutReply) else blotted
 
     def _without_key(self, error: ReplyError) -> ReplyError:
         detail = self._blotted(error.detail)
@@ -194,13 +197,18 @@ def is_web_page(body: bytes) -> bool:
 
 
 def content_of(body: bytes) -> str:
-    """`choices[0].message.content` of a completion; a list of text parts counts as one text."""
+    """`choices[0].message.content` of a completion; a list of text parts counts as one text.
+
+    A `CutReply` where the server says that it stopped at the limit of tokens.
+    """
     try:
         record: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise ReplyError("not JSON", f"{len(body)} bytes", passing=True) from error
     try:
-        content = record["choices"][0]["message"]["content"]
+        choice = record["choices"][0]
+        content = choice["message"]["content"]
+        is_cut = choice.get("finish_reason") == "length"
         if isinstance(content, list):
             content = "".join(part["text"] for part in content if part.get("type") == "text")
     except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -209,7 +217,7 @@ def content_of(body: bytes) -> str:
         raise ReplyError("empty reply")
     if not isinstance(content, str):
         raise ReplyError("not a chat completion", "choices[0].message.content is not a text")
-    return content
+    return CutReply(content) if is_cut else content
 
 
 def message_of(body: bytes) -> str:

@@ -61,6 +61,10 @@ class ReplyError(Exception):
         self.advice = advice
 
 
+class CutReply(str):
+    """A reply that the system itself calls unfinished: it met a limit of tokens."""
+
+
 @dataclass(frozen=True)
 class Asking:
     """How to ask. None of it changes what a system would say, so a resumed probe may change it.
