@@ -1,10 +1,13 @@
 """`dialeval train` as a person types it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra 'train'")
+
+from dialeval.datasets import DATASETS
 
 
 @pytest.fixture
@@ -84,3 +87,106 @@ def test_options_that_would_change_nothing_are_refused(dialeval, tmp_path, argum
     verb, *options = arguments
     done = dialeval("train", verb, "--data", "x", "-o", str(tmp_path / "out"), *options)
     assert (done.code, message in done.err) == (2, True)
+
+
+@pytest.fixture
+def named(tmp_path, monkeypatch):
+    """Data sets that are known by name, with what it takes to learn from them, and tiny models."""
+    from models import tiny_encoders, tiny_language_models, tiny_scorers
+
+    data = tmp_path / "data"
+    monkeypatch.setenv("DIALEVAL_DATA", str(data))
+    for split, count in (("train", 30), ("validation", 4), ("test", 4)):
+        folder = data / "dailydialog" / split
+        folder.mkdir(parents=True)
+        lines = [
+            f"hello {split} {i} __eou__ the cat likes food {i} __eou__ hello {i} there __eou__"
+            for i in range(count)
+        ]
+        (folder / f"dialogues_{split}.txt").write_text("\n".join(lines) + "\n")
+    (data / "nli").mkdir()
+    labels = ("neutral", "entailment", "contradiction")
+    rows = [f"the cat {i}\tit {label}\t{label}" for i in range(60) for label in labels]
+    table = "sentence1\tsentence2\tlabel\n" + "\n".join(rows) + "\n"
+    (data / "nli" / "mnli_train.tsv").write_text(table)
+    model = tiny_language_models.llama()
+    tiny_language_models.save(tmp_path / "llama", model, tiny_language_models.tokenizer())
+    return {
+        "encoder": str(tiny_encoders.save_bert(tmp_path / "bert")),
+        "vectors": str(tiny_scorers.save_word_vectors(tmp_path / "vectors")),
+        "lm": str(tmp_path / "llama"),
+    }
+
+
+SMALL = ("--units", "16", "--vocabulary", "300", "--pairs", "16")
+JUDGE = ("--backbone", "{encoder}", "--held-out", "10", "--response-tokens", "10")
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        ("seq2seq", SMALL),
+        ("generator", SMALL),
+        ("lm", ("--model", "{lm}", "--block", "16", "--tokens", "1000")),
+        ("nli", ("--model", "{encoder}", "--pairs", "20", "--length", "16")),
+        (
+            "ruber",
+            (
+                "--model",
+                "{vectors}",
+            ),
+        ),
+        ("bert-ruber", ("--model", "{encoder}", "--pairs", "40")),
+        ("mme-fluency", JUDGE),
+        ("mme-relevance", (*JUDGE, "--vectors", "{vectors}", "--context-tokens", "10")),
+        ("mme-topic", ("--vectors", "{vectors}")),
+        ("mme-specificity", ("--backbone", "{encoder}", "--held-out", "10", "--tokens", "8")),
+    ],
+)
+def test_the_licence_of_a_data_set_by_name_is_known(dialeval, tmp_path, named, verb, options):
+    data = "nli" if verb == "nli" else "dailydialog"
+    given = [option.format(**named) for option in options]
+    out = ("-o", str(tmp_path / "out"), "--epochs", "1", "--json")
+    done = dialeval("train", verb, "--data", data, *given, *out)
+    assert done.code == 0, done.err
+    card = json.loads((tmp_path / "out" / "card.json").read_text())
+    assert card["licence"] == DATASETS[data].licence
+
+
+def test_engagement_knows_the_licence_of_a_data_set_by_name_too(tmp_path, monkeypatch):
+    from dialeval.training.mme_engagement import engagement_lesson
+
+    place = tmp_path / "data" / "engage"
+    place.mkdir(parents=True)
+    rows = ["id,query,reply,label", *(f"{n},hello,reply number {n},{n % 2}" for n in range(40))]
+    (place / DATASETS["engage"].files[0].name).write_text("\n".join(rows))
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("dialeval.training.engagement_data.rated_sets_here", lambda: ())
+    lesson = engagement_lesson([Path("engage")], per_source=10, seed=0, licence=None)
+    assert lesson.licence == DATASETS["engage"].licence
+
+
+def test_what_is_no_data_set_by_name_has_no_known_licence(tmp_path, monkeypatch):
+    from dialeval.training.card import licence_of
+
+    known = DATASETS["dailydialog"].licence
+    assert licence_of([Path("dailydialog")]) == licence_of([Path("dailydialog")] * 2) == known
+    assert licence_of([Path("dailydialog"), Path("chats.jsonl")]) == "unknown"
+    both = licence_of([Path("dailydialog"), Path("topical-chat")])
+    assert both == f"{known}; {DATASETS['topical-chat'].licence}"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dailydialog").mkdir()
+    assert licence_of([Path("dailydialog")]) == "unknown"
+
+
+@pytest.mark.parametrize("doubtful", ["drop", "change"])
+def test_what_happens_to_doubtful_labels_can_be_chosen(dialeval, tmp_path, named, doubtful):
+    out = ("-o", str(tmp_path / "out"), "--epochs", "1", "--rounds", "1", "--json")
+    options = ("--model", named["encoder"], "--pairs", "40", "--doubtful", doubtful)
+    done = dialeval("train", "pone", "--data", "dailydialog", *options, *out)
+    assert done.code == 0, done.err
+    card = json.loads((tmp_path / "out" / "card.json").read_text())
+    assert card["settings"]["filter doubtful"] == doubtful
+    (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
+    all_kept = seed["rounds"][0]["kept"] == card["data"]["variants of responses"]
+    assert all_kept is (doubtful == "change")

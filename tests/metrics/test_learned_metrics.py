@@ -212,9 +212,14 @@ def test_references_are_embedded_by_the_scorer_itself():
     ]
 
 
-def test_the_paper_preset_says_that_it_has_no_scorer():
-    with pytest.raises(UsageError, match="the preset 'paper' has no model for 'pone'"):
-        make_metric("pone", preset="paper")
+@pytest.mark.parametrize("name", ["pone", "bert-ruber"])
+def test_the_paper_preset_says_how_to_train_the_scorer_that_it_lacks(name):
+    with pytest.raises(UsageError) as found:
+        make_metric(name, preset="paper")
+    said = str(found.value)
+    assert f"the preset 'paper' has no model for {name!r}" in said
+    assert f"dialeval train {name} --data dailydialog --model bert-base-uncased -o DIR" in said
+    assert f"-m {name}:model=DIR" in said
 
 
 def test_a_trained_scorer_is_named_on_the_command_line(tmp_path):

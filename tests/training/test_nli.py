@@ -191,6 +191,18 @@ def test_a_premise_is_never_in_both_splits(table):
     assert len(pairs.train) + len(pairs.validation) == 180
 
 
+def test_less_is_measured_where_less_is_asked_for(tmp_path, table, base):
+    whole = load_inference_pairs(table)
+    some = replace(whole, held_out={"other": whole.train[:50]}).at_most(4)
+    assert (len(some.validation), len(some.held_out["other"])) == (4, 4)
+    assert some.train == whole.train
+    assert set(some.validation) < set(whole.validation)
+    assert whole.at_most(None) == whole
+    card = learn(table, tmp_path / "mine", base, evaluate_on=4)
+    assert list(card.scores) == ["accuracy on validation (4 pairs)"]
+    assert card.data["pairs for validation"] == 4
+
+
 def test_an_unknown_label_is_named_with_its_line(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text("premise,hypothesis,label\na,b,neutral\na,c,maybe\n")

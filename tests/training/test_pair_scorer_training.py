@@ -27,7 +27,7 @@ from dialeval.training.decision_boundary import (
 )
 from dialeval.training.fit_pair_scorer import PairScorerOptions
 from dialeval.training.label_filter import FilterOptions, released_filter
-from dialeval.training.negative_sampling import SamplerOptions
+from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
 from dialeval.training.pair_scorer import Batch, PairScorerRecipe, PairVectors
 from dialeval.training.train_pair_scorer import (
     load_scorer,
@@ -174,6 +174,36 @@ def test_the_released_schedule_runs_all_its_rounds(chats, tmp_path):
     assert len(seed["rounds"]) == 3
 
 
+@pytest.mark.parametrize(
+    ("positives", "first", "mode"), [("none", "middle", "none"), ("eda", "random", "released")]
+)
+def test_only_before_released_rounds_are_negatives_random_whatever_was_asked_for(
+    chats, tmp_path, monkeypatch, positives, first, mode
+):
+    drawn = []
+    draw = NegativeSampler.sample
+
+    def sample(self, generator, name=None):
+        drawn.append(name or self._options.name)
+        return draw(self, generator, name)
+
+    monkeypatch.setattr(NegativeSampler, "sample", sample)
+    options = replace(
+        OPTIONS,
+        sampler=SamplerOptions("middle"),
+        positives=positives,
+        filter=replace(OPTIONS.filter, mode="released"),
+    )
+    card = train(chats, tmp_path / "out", options)
+    assert card.settings["sampler of the first stage"] == first
+    assert card.settings["sampler name"] == "middle"
+    assert card.settings["filter mode"] == mode
+    # The first draw is what is held out.
+    assert drawn[0] == "random"
+    assert drawn[1 : 1 + SETTINGS.epochs] == [first] * SETTINGS.epochs
+    assert "middle" in drawn
+
+
 def test_the_paper_s_filter_stops_when_no_label_changes(chats, tmp_path):
     # A learning rate of 0 changes nothing: the second labelling equals the first.
     options = replace(OPTIONS, filter=replace(OPTIONS.filter, learning_rate=0.0, rounds=5))
@@ -220,6 +250,7 @@ def test_the_released_filter_has_the_numbers_of_the_released_recipes():
     )
     beams = released_filter("ctg:model=s2s", 0.05, 3)
     assert (beams.rounds, beams.epochs, beams.learning_rate) == (3, 5, 1e-6)
+    assert released_filter("eda", 0.05, None, "change").doubtful == "change"
 
 
 def test_a_finished_directory_and_a_directory_without_scorer_are_refused(chats, tmp_path):

@@ -52,7 +52,7 @@ def vectors(tmp_path):
     return str(save_word_vectors(tmp_path / "vectors"))
 
 
-def learn(corpus, out, vectors, options=None, report=lambda state, steps: None):
+def learn(corpus, out, vectors, options=None, report=lambda state, steps: None, **more):
     return train_ruber(
         [corpus],
         out,
@@ -63,6 +63,7 @@ def learn(corpus, out, vectors, options=None, report=lambda state, steps: None):
         words=10,
         command="train ruber",
         report=report,
+        **more,
     )
 
 
@@ -107,6 +108,28 @@ def test_the_card_says_what_it_learned_from(tmp_path, corpus, vectors):
     }
 
 
+def test_words_without_a_vector_are_counted_and_most_of_them_are_a_warning(
+    tmp_path, corpus, vectors
+):
+    """Numbers and marks are no words: of `there cat ?` there are two, of `你好 ?` there is one."""
+    said = []
+    learn(corpus, tmp_path / "english", vectors, say=said.append)
+    assert not any("no vector" in line for line in said)
+    chinese = tmp_path / "zh.jsonl"
+    answers = ("你好", "好的", "谢谢", "再见")
+    rows = [
+        {"id": str(n), "context": [{"text": f"早上 {n}"}], "response": f"{answers[n % 4]} ?"}
+        for n in range(80)
+    ]
+    chinese.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    card = learn(chinese, tmp_path / "chinese", vectors, say=said.append)
+    # 80 queries, and 4 answers: each text is read once.
+    assert card.data["words without a vector"] == "84 of 84"
+    (warning,) = (line for line in said if "no vector" in line)
+    assert "84 of 84 words" in warning
+    assert "--model" in warning
+
+
 def test_a_wrong_response_is_never_the_right_one():
     """Two of three pairs share a response: only pairs whose wrong response differs are learned
     from, and their loss is that of the logits, worked out with the logistic function."""
@@ -140,7 +163,7 @@ def test_only_word_vectors_can_be_read(tmp_path, corpus):
     from models import tiny_encoders
 
     encoder = str(tiny_encoders.save_bert(tmp_path / "encoder"))
-    with pytest.raises(UsageError, match="is a encoder: `train ruber` takes word vectors"):
+    with pytest.raises(UsageError, match="has the role encoder: `train ruber` takes word vectors"):
         learn(corpus, tmp_path / "mine", encoder)
 
 

@@ -29,7 +29,8 @@ def augment(
             "--with",
             "-w",
             help="How: ws (synonyms from WordNet), eda (random words), ctg (a generator); with"
-            " options if need be: ws:mode=released, eda:variants=4. Repeat.",
+            " options if need be: ws:mode=released, eda:variants=4, ctg:method=sample,top_k=10."
+            " Repeat.",
             show_default=False,
         ),
     ],

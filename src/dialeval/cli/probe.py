@@ -121,8 +121,9 @@ def probe(
     dialeval show RUN.
 
     A cmd: gets a line {"messages": [{"role": "user", "content": "Hi!"}]} on its standard input for
-    each question, and answers with a line {"reply": "Hello!"}. A replay: file has lines
-    {"messages": [...], "reply": "..."}. More in docs/probing.md, section Systems.
+    each question, and answers with one line {"reply": "Hello!"}; all else it writes to standard
+    error. A replay: file has lines {"messages": [...], "reply": "..."}. More in docs/probing.md,
+    section Systems.
     """
     from dialeval.augment.queries import read_queries
     from dialeval.cli.probe_screen import asking_bar, show_summary

@@ -171,8 +171,8 @@ def load_generator(name: str, *, device: str = "auto", layout: Layout | None = N
                 )
             return Generator(lstm_generation.load(directory, device=device))
     raise UsageError(
-        f"model {name!r} is a {found.role} and cannot write. See: dialeval models, those that are"
-        " causal-lm or seq2seq-lm"
+        f"model {name!r} has the role {found.role} and cannot write. See: dialeval models, those"
+        " that are causal-lm or seq2seq-lm"
     )
 
 

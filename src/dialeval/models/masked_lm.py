@@ -15,8 +15,8 @@ small encoder, and 30 000 logits for each of the pieces that are seen would cost
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,7 @@ from dialeval.models.encoder_input import EncoderInput
 from dialeval.models.loading import choose_device, text_tokenizer
 from dialeval.models.low_rank import merge_low_rank
 from dialeval.models.masked_network import encoder_directory, light_network
-from dialeval.models.scorer_directory import field as read_field
-from dialeval.models.scorer_directory import load_tensors, not_these, read_scorer
+from dialeval.models.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.models.segments import Segment
 from dialeval.question import Answer, MaskedLikelihood, Question, cannot_answer
 
@@ -43,28 +42,21 @@ READ_AT_ONCE = 1 << 18
 
 @dataclass(frozen=True)
 class MaskedLMConfig:
-    """What `scorer.json` says. rank 0: all weights of the encoder were trained.
-
-    `quartiles` are those of the validation responses of its training, by measure, with every fourth
-    piece hidden at once: a scale that does not depend on what is scored.
-    """
+    """What `scorer.json` says. rank 0: all weights of the encoder were trained."""
 
     encoder: str
     rank: int = 12
     alpha: float = 24.0
     tokens: int = 25
-    quartiles: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path) -> MaskedLMConfig:
         record = read_scorer(directory)
-        quartiles = read_field(directory, record, "quartiles", dict)
         return cls(
             record["encoder"],
-            read_field(directory, record, "rank", int),
-            read_field(directory, record, "alpha", float),
-            read_field(directory, record, "tokens", int),
-            {name: (float(low), float(high)) for name, (low, high) in quartiles.items()},
+            field(directory, record, "rank", int),
+            field(directory, record, "alpha", float),
+            field(directory, record, "tokens", int),
         )
 
     def to_record(self) -> dict[str, Any]:

@@ -56,6 +56,15 @@ token-encoder     BERTScore
 """
 
 
+TRAINED: Mapping[str, Mapping[str, str]] = {
+    "paper": {
+        scorer: f"dialeval train {scorer} --data dailydialog --model bert-base-uncased -o DIR"
+        for scorer in ("bert-ruber", "pone")
+    },
+}
+"""What a preset has no model for, but the command that makes one of what the paper used."""
+
+
 def preset_models(preset: str) -> list[str]:
     """The models of a preset, each once, in the order of their first use."""
     if preset not in PRESETS:
@@ -69,8 +78,13 @@ def preset_model(preset: str, use: str) -> str:
     """The model that a preset has for a use: `preset_model("default", "lm")`."""
     preset_models(preset)
     if use not in PRESETS[preset]:
+        command = TRAINED.get(preset, {}).get(use)
         raise UsageError(
             f"the preset {preset!r} has no model for {use!r}."
-            f" Name one yourself: -m METRIC:model=NAME. See: dialeval models"
+            + (
+                f" Train one: {command}, then name it: -m {use}:model=DIR"
+                if command
+                else " Name one yourself: -m METRIC:model=NAME. See: dialeval models"
+            )
         )
     return PRESETS[preset][use]

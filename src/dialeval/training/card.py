@@ -6,11 +6,14 @@ the same data, command and seed give the same card.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from dialeval.datasets.catalogue import find_entry
+from dialeval.datasets.locate import is_dataset
 from dialeval.pictures import line_chart
 from dialeval.storage import write_json, write_text
 
@@ -54,6 +57,14 @@ class Card:
         lines += table("Settings", self.settings)
         lines += table("Scores", {name: shown_score(own) for name, own in self.scores.items()})
         return "\n".join([*lines, "", "![training curve](curve.svg)", ""])
+
+
+def licence_of(data: Sequence[Path]) -> str:
+    """That of data sets by name, each once; unknown where some of the data are something else."""
+    if any(os.path.lexists(path) or not is_dataset(os.fspath(path)) for path in data):
+        return "unknown"
+    known = [find_entry(os.fspath(path))[0].licence for path in data]
+    return "; ".join(dict.fromkeys(known))
 
 
 def shown(value: Any) -> str:

@@ -26,8 +26,13 @@ from dialeval.models.pair_scorer_network import HIDDEN, ContextRule, PairScorerN
 from dialeval.question import ModelSource
 from dialeval.training.embeddings import Pooling, embed
 from dialeval.training.label_filter import FilterOptions, Labels, filter_labels
-from dialeval.training.loop import Report, Settings, train
-from dialeval.training.negative_sampling import NegativeSampler, Numbers, SamplerOptions
+from dialeval.training.loop import Progress, Report, Settings, train
+from dialeval.training.negative_sampling import (
+    NegativeSampler,
+    Numbers,
+    SamplerName,
+    SamplerOptions,
+)
 from dialeval.training.pair_corpus import PairCorpus, load_pairs
 from dialeval.training.pair_scorer import (
     Matrix,
@@ -40,7 +45,6 @@ from dialeval.training.pair_scorer import (
 from dialeval.training.positives import make_positives
 
 PairMetric = Literal["pone", "bert-ruber"]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,12 @@ class PairData:
     @property
     def dimensions(self) -> int:
         return self.train.queries.shape[1]
+
+    def used(self, options: PairScorerOptions) -> PairScorerOptions:
+        """The options as far as they apply: without variants there are no labels to filter."""
+        if len(self.train.variants):
+            return options
+        return replace(options, filter=replace(options.filter, mode="none"))
 
 
 @dataclass(frozen=True)
@@ -167,6 +177,7 @@ def fit(
 ) -> Fitted:
     """Trains one scorer; `stages` holds the checkpoints, `identity` says what must be equal for
     them to be continued."""
+    options = data.used(options)
     seed = settings.seed
     network = make_network(data.dimensions, options.hidden, options.dropout, seed, options.matrix)
     sampler = NegativeSampler(
@@ -186,8 +197,7 @@ def fit(
             wrong,
             seed=seed + 1000 * number,
             batch=options.batch,
-            # The released code learns its first labels from random negatives.
-            sampler_name="random" if released and labels is None else None,
+            sampler_name=first_sampler(options) if labels is None else None,
             random_every=options.random_every,
             epochs_before=epochs_before,
             labels=labels,
@@ -197,7 +207,7 @@ def fit(
 
     curve = stage(0, settings, None)
     rounds: list[Round] = []
-    if options.filter.mode == "none" or not len(data.train.variants):
+    if options.filter.mode == "none":
         return Fitted(network, curve, ())
     size = sum(map(len, data.train.of_pair))
     before = Labels(np.arange(size), np.ones(size, dtype=np.int64))
@@ -223,6 +233,11 @@ def fit(
         done = int(curve[-1]["epoch"]) + 1
         curve = _append(curve, stage(number, later, labels, done))
     return Fitted(network, curve, tuple(rounds))
+
+
+def first_sampler(options: PairScorerOptions) -> SamplerName:
+    """Of stage 0: the released code learns its first labels from random negatives."""
+    return "random" if options.filter.mode == "released" else options.sampler.name
 
 
 def random_negatives(corpus: PairCorpus, split: Literal["validation", "test"]) -> Numbers:

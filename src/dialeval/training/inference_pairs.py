@@ -22,8 +22,10 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
@@ -67,6 +69,20 @@ class InferencePairs:
                 sha.update(row.encode("utf-8", "replace"))
             sha.update(b"\x1d")
         return sha.hexdigest()
+
+    def at_most(self, held_out: int | None) -> InferencePairs:
+        """With so many pairs to validate on and in each set that is reported on; None: all."""
+        return replace(
+            self,
+            validation=_drawn(self.validation, held_out),
+            held_out={name: _drawn(pairs, held_out) for name, pairs in self.held_out.items()},
+        )
+
+
+def _drawn(pairs: tuple[Pair, ...], most: int | None) -> tuple[Pair, ...]:
+    """By lot, always the same ones, in their order."""
+    chosen = np.random.default_rng(0).permutation(len(pairs))[:most]
+    return tuple(pairs[i] for i in np.sort(chosen).tolist())
 
 
 Rows = Iterator[tuple[int, Sequence[object]]]

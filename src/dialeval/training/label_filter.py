@@ -45,7 +45,9 @@ class FilterOptions:
 RELEASED_EPOCHS = 75
 
 
-def released_filter(positives: str, threshold: float, rounds: int | None) -> FilterOptions:
+def released_filter(
+    positives: str, threshold: float, rounds: int | None, doubtful: Doubtful = "drop"
+) -> FilterOptions:
     """The recipes of the released code: labels anew every 2 epochs with EDA and every 5 with beams,
     at a learning rate that hardly moves anything."""
     by_eda = positives == "eda"
@@ -53,6 +55,7 @@ def released_filter(positives: str, threshold: float, rounds: int | None) -> Fil
     return FilterOptions(
         "released",
         threshold,
+        doubtful,
         rounds=rounds or RELEASED_EPOCHS // epochs,
         epochs=epochs,
         learning_rate=1e-7 if by_eda else 1e-6,

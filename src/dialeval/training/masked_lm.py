@@ -23,7 +23,7 @@ from dialeval.models.encoder_input import EncoderInput
 from dialeval.models.loading import batches_by_length, positions_of, window_of
 from dialeval.models.masked_lm import masked_log_probs, passes
 from dialeval.models.masked_network import MaskedNetwork
-from dialeval.training.loop import Validation
+from dialeval.training.loop import Progress, Validation
 
 TOKENS_AT_ONCE = 4096
 VALIDATION_MASKS = 4
@@ -132,7 +132,10 @@ class MaskedLMRecipe:
 
     @torch.no_grad()
     def guess(
-        self, encoded: Sequence[list[int]], masks: int
+        self,
+        encoded: Sequence[list[int]],
+        masks: int,
+        progress: Progress = lambda done, total: None,
     ) -> tuple[list[np.ndarray[Any, Any]], float]:
         """Log-probability of each piece of each response, and the share guessed right."""
         self.network.eval()
@@ -143,7 +146,7 @@ class MaskedLMRecipe:
             for hidden in passes(len(ids) - first - after, masks)
         ]
         found = [np.empty(len(ids) - first - after) for ids in encoded]
-        right = 0
+        right = done = 0
         lengths = [len(encoded[number]) for number, _ in work]
         for some in batches_by_length(lengths, TOKENS_AT_ONCE):
             rows = [(encoded[work[i][0]], [first + p for p in work[i][1]]) for i in some]
@@ -153,6 +156,8 @@ class MaskedLMRecipe:
             for i in some:
                 number, hidden = work[i]
                 found[number][list(hidden)], values = values[: len(hidden)], values[len(hidden) :]
+            done += len(some)
+            progress(done, len(work))
         return found, right / max(1, sum(map(len, found)))
 
     def _hidden_states(self, rows: Sequence[Hidden]) -> tuple[torch.Tensor, torch.Tensor]:

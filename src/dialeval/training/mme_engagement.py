@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from dialeval.training.card import licence_of
 from dialeval.training.engagement_data import Engaging, balance, load_engagement
 from dialeval.training.judge_recipe import Example
 from dialeval.training.pair_corpus import rated_sets_here
 from dialeval.training.train_text_judge import Lesson
 
 
-def engagement_lesson(data: Sequence[Path], *, per_source: int, seed: int, licence: str) -> Lesson:
+def engagement_lesson(
+    data: Sequence[Path], *, per_source: int, seed: int, licence: str | None
+) -> Lesson:
     """`per_source`: responses of each source in an epoch."""
     found = load_engagement(data)
     held = balance(found.validation, max(1, per_source // 4), np.random.default_rng(0))
@@ -48,7 +51,7 @@ def engagement_lesson(data: Sequence[Path], *, per_source: int, seed: int, licen
             "responses left out because rated sets hold them": found.left_out,
             "rated sets that were here": ", ".join(rated_sets_here()) or "none",
         },
-        licence=licence,
+        licence=licence or licence_of(data),
     )
 
 

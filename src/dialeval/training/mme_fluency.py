@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dialeval.training.card import licence_of
 from dialeval.training.fluency_examples import fluency_example
 from dialeval.training.judge_recipe import Example
 from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs, rated_sets_here
@@ -18,7 +19,7 @@ WHOLE = 10_000
 
 
 def fluency_lesson(
-    data: Sequence[Path], *, examples: int | None, held_out: int, seed: int, licence: str
+    data: Sequence[Path], *, examples: int | None, held_out: int, seed: int, licence: str | None
 ) -> Lesson:
     """`examples` per epoch (None: one of each response), `held_out` to validate and to test."""
     rated = rated_sets_here()
@@ -46,7 +47,7 @@ def fluency_lesson(
         digest=corpus.digest(),
         data=corpus_facts(corpus, rated)
         | {"responses to learn from": len(responses), "examples per epoch": len(of_epoch(0))},
-        licence=licence,
+        licence=licence or licence_of(data),
     )
 
 

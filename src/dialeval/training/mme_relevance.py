@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.models.word_vectors import WordVectorTable
+from dialeval.training.card import licence_of
 from dialeval.training.fluency_examples import drop_stopwords, words_of
 from dialeval.training.judge_recipe import Example
 from dialeval.training.negative_sampling import NegativeSampler, SamplerName, SamplerOptions
@@ -42,7 +43,7 @@ def relevance_lesson(
     examples: int | None,
     held_out: int,
     seed: int,
-    licence: str,
+    licence: str | None,
     vectors: str = "glove-50d",
     negatives: Negatives = "middle",
 ) -> Lesson:
@@ -90,7 +91,7 @@ def relevance_lesson(
         digest=corpus.digest(),
         data=corpus_facts(corpus, rated)
         | {"pairs to learn from": len(corpus.train), "examples per epoch": len(of_epoch(0))},
-        licence=licence,
+        licence=licence or licence_of(data),
     )
 
 

@@ -103,12 +103,26 @@ def score_pairs(
     return torch.sigmoid(torch.cat(found)).numpy()
 
 
+Scores = npt.NDArray[np.float64]
+
+
+def score_both(
+    network: PairScorerNetwork, pairs: PairVectors, wrong: Numbers
+) -> tuple[Scores, Scores]:
+    """Of the true responses, and of wrong ones: `wrong` are the rows whose responses stand in."""
+    return (
+        score_pairs(network, pairs.queries, pairs.responses),
+        score_pairs(network, pairs.queries, pairs.responses[wrong]),
+    )
+
+
+def share_right(right: Scores, wrong: Scores) -> float:
+    """Half for true responses that are taken, half for wrong ones that are refused."""
+    return float(((right > 0.5).mean() + (wrong <= 0.5).mean()) / 2)
+
+
 def accuracy(network: PairScorerNetwork, pairs: PairVectors, wrong: Numbers) -> float:
-    """Half for true responses that are taken, half for wrong ones that are refused; `wrong` are the
-    rows whose responses stand in for those of the pairs."""
-    right = score_pairs(network, pairs.queries, pairs.responses) > 0.5
-    refused = score_pairs(network, pairs.queries, pairs.responses[wrong]) <= 0.5
-    return float((right.mean() + refused.mean()) / 2)
+    return share_right(*score_both(network, pairs, wrong))
 
 
 class PairScorerRecipe:
@@ -139,7 +153,7 @@ class PairScorerRecipe:
         self._pairs = pairs
         self._sampler = sampler
         self._held_out = held_out
-        self._wrong = torch.from_numpy(wrong)
+        self._wrong = wrong
         self._seed = seed
         self._batch = batch
         self._sampler_name = sampler_name
@@ -186,12 +200,10 @@ class PairScorerRecipe:
 
     def validate(self) -> Validation:
         self.network.eval()
-        queries, responses = self._held_out.queries, self._held_out.responses
-        right = score_pairs(self.network, queries, responses)
-        wrong = score_pairs(self.network, queries, responses[self._wrong])
-        correct = (float((right > 0.5).mean()) + float((wrong <= 0.5).mean())) / 2
+        right, wrong = score_both(self.network, self._held_out, self._wrong)
         tiny = 1e-12  # log 0 of a score that 64 bits round to 0 or 1
         loss = -(np.log(right + tiny).mean() + np.log(1.0 - wrong + tiny).mean()) / 2
+        correct = share_right(right, wrong)
         return Validation(float(loss), {"validation_accuracy": correct}, error=1.0 - correct)
 
 

@@ -67,6 +67,13 @@ class WordNumbers:
         self.queries = [number(query_words(text, most)) for text in texts]
         self.responses = [number(response_words(text, most)) for text in texts]
         self._rows = torch.from_numpy(np.array(table.look_up(list(numbers)), dtype=np.float32))
+        self._is_word = np.array([any(map(str.isalpha, word)) for word in numbers], dtype=bool)
+
+    def without_vector(self) -> tuple[int, int]:
+        """Words (not marks and numbers) without a vector, and all of them, in all texts."""
+        times = torch.bincount(torch.cat(self.responses), minlength=len(self._rows)).numpy()
+        unknown = self._rows[:, 0].isnan().numpy()
+        return int(times[self._is_word & unknown].sum()), int(times[self._is_word].sum())
 
     def padded(self, texts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
         return padded([self._rows[numbers] for numbers in texts])

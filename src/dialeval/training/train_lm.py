@@ -16,7 +16,7 @@ from dialeval.training.adapters import (
     save_adapters,
     save_model,
 )
-from dialeval.training.card import Card
+from dialeval.training.card import Card, licence_of
 from dialeval.training.corpora import Corpus, load_corpus
 from dialeval.training.language_model import (
     LanguageModelOptions,
@@ -35,7 +35,7 @@ def train_language_model(
     base: str,
     settings: Settings,
     options: LanguageModelOptions,
-    licence: str = "unknown",
+    licence: str | None = None,
     command: str = "",
     evaluate_on: int = 200,
     format: str | None = None,
@@ -80,7 +80,7 @@ def train_language_model(
             command=command,
             seed=settings.seed,
             base=base,
-            licence=licence,
+            licence=licence or licence_of([data]),
             data=_about(corpus, recipe.tokens, state.step, len(recipe.batches(0)))
             | left_out_facts(len(whole.train) - len(corpus.train), rated),
             settings=asdict(settings) | asdict(options),

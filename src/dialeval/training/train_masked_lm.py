@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,22 @@ import numpy as np
 import torch
 
 from dialeval.errors import UsageError
+from dialeval.metrics.mme_specificity import MmeSpecificity
 from dialeval.models.low_rank import add_low_rank
 from dialeval.models.masked_lm import MaskedLMConfig
 from dialeval.models.masked_network import MaskedNetwork, load_network
 from dialeval.models.scorer_directory import save_tensors
 from dialeval.models.source import Models, offline
-from dialeval.scores import Calibration
-from dialeval.training.card import Card
-from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.masked_lm import VALIDATION_MASKS, MaskedLMOptions, MaskedLMRecipe
+from dialeval.training.card import Card, licence_of
+from dialeval.training.loop import (
+    Progress,
+    Report,
+    Settings,
+    forget_checkpoint,
+    train,
+    unseen,
+)
+from dialeval.training.masked_lm import MaskedLMOptions, MaskedLMRecipe
 from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs, rated_sets_here
 from dialeval.training.workplace import exclusive, refuse_finished
 
@@ -36,14 +44,16 @@ def train_masked_lm(
     settings: Settings,
     options: MaskedLMOptions,
     evaluate_on: int = 500,
-    licence: str = "unknown",
+    licence: str | None = None,
     command: str = "",
     say: Callable[[str], None] = lambda line: None,
-    report: Report = lambda state, steps: None,
+    training_bar: Callable[[], AbstractContextManager[Report]] = unseen,
+    measuring_bar: Callable[[str], AbstractContextManager[Progress]] = unseen,
 ) -> Card:
     """Trains, saves and measures; continues where an earlier call into `out` was killed.
 
-    `evaluate_on` bounds how many responses of validation and test are looked at.
+    `evaluate_on` bounds how many responses of validation and test are looked at. The bars are
+    opened one after the other: a terminal shows one at a time.
     """
     refuse_finished(out)
     rated = rated_sets_here()
@@ -63,11 +73,12 @@ def train_masked_lm(
             "evaluate_on": evaluate_on,
             "options": asdict(options),
         }
-        state = train(recipe, settings, out, identity, report)
+        with training_bar() as report:
+            state = train(recipe, settings, out, identity, report)
         _round(network)
-        say("measuring on held-out responses, one piece at a time")
-        scores, quartiles = _measure(recipe, {"validation": validation, "test": test})
-        config = MaskedLMConfig(base, options.rank, options.alpha, options.tokens, quartiles)
+        say(f"measuring on {len(validation) + len(test):,} held-out responses")
+        scores = _measure(recipe, {"validation": validation, "test": test}, measuring_bar)
+        config = MaskedLMConfig(base, options.rank, options.alpha, options.tokens)
         save_tensors(out, config.to_record(), network.trained_tensors())
         card = Card(
             name=out.name,
@@ -78,7 +89,7 @@ def train_masked_lm(
             command=command,
             seed=settings.seed,
             base=base,
-            licence=licence,
+            licence=licence or licence_of(data),
             data={
                 "corpus": corpus.name,
                 "sha256": corpus.digest(),
@@ -123,30 +134,22 @@ def fresh_network(base: str, options: MaskedLMOptions, seed: int) -> tuple[Maske
 
 
 def _measure(
-    recipe: MaskedLMRecipe, sets: dict[str, list[str]]
-) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    """Per set, exactly and as the metric asks; quartiles are those of the first set."""
+    recipe: MaskedLMRecipe,
+    sets: dict[str, list[str]],
+    bar: Callable[[str], AbstractContextManager[Progress]],
+) -> dict[str, float]:
+    """Per set, exactly and as the metric asks if nobody tells it otherwise."""
+    ways = {"one piece at a time": 0, "as the metric asks": MmeSpecificity().masks}
     scores: dict[str, float] = {}
-    quartiles: dict[str, tuple[float, float]] = {}
     for name, texts in sets.items():
         encoded = recipe.encode(texts)
-        for masks, how in ((0, "one piece at a time"), (VALIDATION_MASKS, "every 4th piece")):
-            log_probs, right = recipe.guess(encoded, masks)
+        for how, masks in ways.items():
+            with bar(f"measuring on {name}, {how}") as progress:
+                log_probs, right = recipe.guess(encoded, masks, progress)
             mean = float(np.concatenate(log_probs).mean())
             scores[f"perplexity on {name}, {how}"] = math.exp(-mean)
             scores[f"accuracy on {name}, {how}"] = right
-        quartiles = quartiles or _quartiles(log_probs)
-    return scores, quartiles
-
-
-def _quartiles(log_probs: Sequence[np.ndarray[Any, Any]]) -> dict[str, tuple[float, float]]:
-    measures = {
-        "nll": [-float(values.sum()) for values in log_probs],
-        "nce": [float(values.mean()) for values in log_probs],
-        "ppl": [math.exp(-float(values.mean())) for values in log_probs],
-    }
-    fitted = {name: Calibration.fit("quartile", values) for name, values in measures.items()}
-    return {name: (scale.low, scale.high) for name, scale in fitted.items()}
+    return scores
 
 
 def _round(network: MaskedNetwork) -> None:

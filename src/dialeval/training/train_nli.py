@@ -28,7 +28,7 @@ from dialeval.training.adapters import (
     save_model,
     shape_of_adapters,
 )
-from dialeval.training.card import Card
+from dialeval.training.card import Card, licence_of
 from dialeval.training.inference_model import InferenceModelOptions, InferenceModelRecipe
 from dialeval.training.inference_pairs import InferencePairs, load_inference_pairs
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
@@ -45,7 +45,8 @@ def train_inference_model(
     sources: Sequence[str] = (),
     start: Path | None = None,
     keep_rank: int = 0,
-    licence: str = "unknown",
+    evaluate_on: int | None = None,
+    licence: str | None = None,
     command: str = "",
     say: Callable[[str], None] = lambda line: None,
     report: Report = lambda state, steps: None,
@@ -54,7 +55,8 @@ def train_inference_model(
 
     `start` is a directory of adapters that were trained before: training goes on from them, with
     their rank and alpha. If all weights are trained (rank 0), `keep_rank` keeps the change as
-    adapters of this rank.
+    adapters of this rank. `evaluate_on` bounds how many pairs of validation and of each test set
+    are looked at.
     """
     refuse_finished(out)
     if start and not options.rank:
@@ -62,7 +64,7 @@ def train_inference_model(
     if start:
         rank, alpha = shape_of_adapters(start)
         options = replace(options, rank=rank, alpha=alpha)
-    pairs = load_inference_pairs(data, sources)
+    pairs = load_inference_pairs(data, sources).at_most(evaluate_on)
     with exclusive(out), offline():
         model, tokenizer = load_with_head(base, options, settings.seed)
         if start:
@@ -94,7 +96,7 @@ def train_inference_model(
             command=command,
             seed=settings.seed,
             base=base,
-            licence=licence,
+            licence=licence or licence_of([data]),
             data=_about(pairs, recipe.pairs),
             settings=asdict(settings) | asdict(options) | {"kept rank": keep_rank or options.rank},
             scores=_accuracies(recipe, pairs, say),

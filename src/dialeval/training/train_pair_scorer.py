@@ -13,8 +13,8 @@ them, and dialogues that share an exchange with them were not learned from.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from dialeval.datasets.catalogue import DATASETS
 from dialeval.errors import UsageError
 from dialeval.models.locate import locate
 from dialeval.models.pair_scorer import PairScorerConfig
@@ -37,18 +36,18 @@ from dialeval.models.scorer_directory import (
 from dialeval.models.source import Models
 from dialeval.question import ModelSource
 from dialeval.storage import write_json, write_text
-from dialeval.training.card import Card
+from dialeval.training.card import Card, licence_of
 from dialeval.training.decision_boundary import draw_boundaries
 from dialeval.training.fit_pair_scorer import (
     Fitted,
     PairData,
     PairScorerOptions,
-    Progress,
+    first_sampler,
     fit,
     prepare,
     random_negatives,
 )
-from dialeval.training.loop import Report, Settings
+from dialeval.training.loop import Progress, Report, Settings, unseen
 from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
 from dialeval.training.pair_corpus import rated_sets_here
 from dialeval.training.pair_scorer import accuracy
@@ -95,11 +94,6 @@ def scorer_settings(epochs: int = 100, patience: int = 10, seed: int = 0) -> Set
     )
 
 
-@contextmanager
-def _unseen() -> Iterator[Callable[[Any, int], None]]:
-    yield lambda state, total: None
-
-
 def train_pair_scorer(
     data: Sequence[Path],
     out: Path,
@@ -112,8 +106,8 @@ def train_pair_scorer(
     command: str = "",
     source: ModelSource | None = None,
     say: Callable[[str], None] = lambda line: None,
-    vectors_bar: Callable[[], AbstractContextManager[Progress]] = _unseen,
-    training_bar: Callable[[], AbstractContextManager[Report]] = _unseen,
+    vectors_bar: Callable[[], AbstractContextManager[Progress]] = unseen,
+    training_bar: Callable[[], AbstractContextManager[Report]] = unseen,
     finished: Callable[[int], None] = lambda seeds: None,
 ) -> Card:
     """Trains, saves and measures; continues where an earlier call into `out` was killed.
@@ -127,8 +121,8 @@ def train_pair_scorer(
     refuse_finished(out)
     if source is None and (role := locate(options.encoder).role) != "encoder":
         raise UsageError(
-            f"model {options.encoder!r} is a {role}, but a pair scorer reads vectors of an encoder."
-            " See: dialeval models"
+            f"model {options.encoder!r} has the role {role}: a pair scorer reads vectors of an"
+            " encoder. See: dialeval models"
         )
     other = None if beside is None else load_scorer(beside)
     if other and (other[0].encoder, other[0].pooling) != (options.encoder, options.pooling):
@@ -171,8 +165,7 @@ def train_pair_scorer(
         drawing = draw_boundaries(networks, found, np.random.default_rng(0))
         write_text(out / "boundary.svg", drawing.svg())
         card = _card(out.name, best, trained, found, options, settings, rated_names, rated)
-        licence = licence or _licence(data)
-        card = replace(card, command=command, licence=licence)
+        card = replace(card, command=command, licence=licence or licence_of(data))
         card.write(out)
         shutil.rmtree(out / "stages")
     return card
@@ -245,7 +238,7 @@ def _card(
     rated_names: Sequence[str],
     rated: Sequence[RatedPairs],
 ) -> Card:
-    corpus = data.corpus
+    corpus, options = data.corpus, data.used(options)
     scores: dict[str, float | None] = {
         f"accuracy on {what}": value for what, value in best.accuracy.items()
     }
@@ -283,7 +276,8 @@ def _card(
             "dialogues left out for rated sets": corpus.left_out,
             "rated sets": ", ".join(rated_names) or "none here",
         },
-        settings=_flat(asdict(settings) | asdict(options)),
+        settings=_flat(asdict(settings) | asdict(options))
+        | {"sampler of the first stage": first_sampler(options)},
         scores=scores,
         curve=best.fitted.curve,
     )
@@ -298,10 +292,3 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
         else:
             rows[key] = list(value) if isinstance(value, tuple) else value
     return rows
-
-
-def _licence(data: Sequence[Path]) -> str:
-    """That of data sets which are known by name."""
-    names = [str(path).split("/")[0] for path in data]
-    known = [DATASETS[name].licence for name in names if name in DATASETS]
-    return "; ".join(dict.fromkeys(known)) if len(known) == len(names) else "unknown"

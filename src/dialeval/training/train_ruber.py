@@ -15,7 +15,7 @@ from dialeval.models.ruber_network import RuberNetwork
 from dialeval.models.scorer_directory import save_scorer
 from dialeval.models.source import Models, ready
 from dialeval.models.word_vectors import WordVectorTable, load
-from dialeval.training.card import Card
+from dialeval.training.card import Card, licence_of
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
 from dialeval.training.pair_corpus import load_pairs, rated_sets_here
 from dialeval.training.ruber import RuberOptions, RuberRecipe, WordNumbers, measures
@@ -35,7 +35,7 @@ def train_ruber(
     units: int,
     words: int,
     pairs: int | None = None,
-    licence: str = "unknown",
+    licence: str | None = None,
     command: str = "",
     say: Callable[[str], None] = lambda line: None,
     report: Report = lambda state, steps: None,
@@ -50,6 +50,12 @@ def train_ruber(
     with exclusive(out):
         network = _fresh(config, settings.seed)
         numbers = WordNumbers(corpus.texts, table, words)
+        unknown, read = numbers.without_vector()
+        if 2 * unknown > read:
+            say(
+                f"warning: {vectors} has no vector for {unknown:,} of {read:,} words: little can be"
+                " learned. If it is another language, name word vectors of it with --model."
+            )
         recipe = RuberRecipe(
             network, numbers, corpus.train, corpus.validation, options, settings.seed
         )
@@ -71,13 +77,14 @@ def train_ruber(
             command=command,
             seed=settings.seed,
             base=vectors,
-            licence=licence,
+            licence=licence or licence_of(data),
             data={
                 "corpus": corpus.name,
                 "sha256": corpus.digest(),
                 "pairs to learn from": len(corpus.train),
                 "pairs for validation": len(corpus.validation),
                 "pairs for test": len(corpus.test),
+                "words without a vector": f"{unknown:,} of {read:,}",
                 "dialogues left out because rated sets share them": corpus.left_out,
                 "rated sets that were here": ", ".join(rated) or "none",
             },
@@ -97,7 +104,7 @@ def load_table(vectors: str, recipe: str = "ruber") -> WordVectorTable:
     found = locate(vectors)
     if found.role != "word-vectors":
         raise UsageError(
-            f"model {vectors!r} is a {found.role}: `train {recipe}` takes word vectors."
+            f"model {vectors!r} has the role {found.role}: `train {recipe}` takes word vectors."
             " See: dialeval models"
         )
     return load(ready(found))

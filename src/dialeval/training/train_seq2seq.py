@@ -16,7 +16,7 @@ from dialeval.training.architectures import (
     LstmArchitecture,
     TransformerArchitecture,
 )
-from dialeval.training.card import Card
+from dialeval.training.card import Card, licence_of
 from dialeval.training.corpora import Corpus, load_corpus
 from dialeval.training.loop import Report, Settings, State, forget_checkpoint, train
 from dialeval.training.pair_corpus import left_out_facts, rated_sets_here, without_rated
@@ -112,7 +112,7 @@ def train_seq2seq(
     out: Path,
     plan: Plan,
     *,
-    licence: str = "unknown",
+    licence: str | None = None,
     command: str = "",
     evaluate_on: int = 200,
     format: str | None = None,
@@ -171,7 +171,7 @@ def train_seq2seq(
             command=command,
             seed=seed,
             base="none",
-            licence=licence,
+            licence=licence or licence_of([data]),
             data=_about(corpus, recipe, state)
             | left_out_facts(len(whole.train) - len(corpus.train), rated),
             settings=asdict(plan.settings) | asdict(options) | asdict(plan.architecture),

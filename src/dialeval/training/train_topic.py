@@ -33,7 +33,7 @@ from dialeval.models.topic_keywords import Frequencies, keywords, make_tagger
 from dialeval.models.treebank import treebank_words
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.question import Judge
-from dialeval.training.card import Card
+from dialeval.training.card import Card, licence_of
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
 from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
 from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs, rated_sets_here
@@ -80,7 +80,7 @@ def train_topic(
     tagger: str = "lexicon",
     graph: Path | None = None,
     pairs: int | None = None,
-    licence: str = "unknown",
+    licence: str | None = None,
     command: str = "",
     say: Callable[[str], None] = lambda line: None,
     report: Report = lambda state, steps: None,
@@ -132,7 +132,7 @@ def train_topic(
             command=command,
             seed=settings.seed,
             base=vectors,
-            licence=licence,
+            licence=licence or licence_of(data),
             data={
                 "corpus": found.corpus.name,
                 "sha256": found.corpus.digest(),

@@ -6,13 +6,20 @@ from dialeval.cli.arguments import Json, Quiet
 from dialeval.cli.train.pone import (
     Context,
     Encoder,
-    KnownLicence,
     MatrixStart,
     Pairs,
     Seeds,
     run_training,
 )
-from dialeval.cli.train.recipe import Corpora, Epochs, Out, Patience, Seed, show_result
+from dialeval.cli.train.recipe import (
+    Corpora,
+    Epochs,
+    Licence,
+    Out,
+    Patience,
+    Seed,
+    show_result,
+)
 
 
 def bert_ruber(
@@ -26,7 +33,7 @@ def bert_ruber(
     patience: Patience = 10,
     seed: Seed = 0,
     seeds: Seeds = 1,
-    licence: KnownLicence = None,
+    licence: Licence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

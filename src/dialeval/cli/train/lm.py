@@ -43,7 +43,7 @@ def lm(
         int, typer.Option(min=1, help="Dialogues of validation and of test to measure on.")
     ] = 200,
     seed: Seed = 0,
-    licence: Licence = "unknown",
+    licence: Licence = None,
     format: Format = None,
     as_json: Json = False,
     quiet: Quiet = False,

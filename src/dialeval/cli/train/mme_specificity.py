@@ -10,6 +10,7 @@ from dialeval.cli.arguments import Json, Quiet
 from dialeval.cli.train.recipe import (
     Corpora,
     Epochs,
+    HeldOut,
     Licence,
     Out,
     Seed,
@@ -30,6 +31,7 @@ def mme_specificity(
         int | None,
         typer.Option(min=20, help="Learn from at most this many responses.", show_default=False),
     ] = None,
+    held_out: HeldOut = 500,
     full: Annotated[
         bool, typer.Option("--full", help="Train all weights instead of a low-rank adapter.")
     ] = False,
@@ -45,7 +47,7 @@ def mme_specificity(
     ] = 25,
     batch: Annotated[int, typer.Option(min=1, help="Responses per step.")] = 64,
     seed: Seed = 0,
-    licence: Licence = "unknown",
+    licence: Licence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -56,7 +58,7 @@ def mme_specificity(
     stopped if the same command is given again.
     """
     from dialeval.errors import UsageError
-    from dialeval.terminal import training_bar
+    from dialeval.terminal import counting_bar, training_bar
     from dialeval.training.loop import Settings
     from dialeval.training.masked_lm import MaskedLMOptions
     from dialeval.training.train_masked_lm import train_masked_lm
@@ -65,27 +67,29 @@ def mme_specificity(
         raise UsageError("--full trains all weights: there is no adapter to give a --rank")
     adapter_rank = 0 if full else rank or 12
     usual = 1e-4 if full else 2e-3
-    with training_bar(quiet=quiet or as_json) as report:
-        card = train_masked_lm(
-            data,
-            out,
-            base=backbone,
-            settings=Settings(
-                epochs=epochs,
-                learning_rate=usual if learning_rate is None else learning_rate,
-                seed=seed,
-            ),
-            options=MaskedLMOptions(
-                rank=adapter_rank,
-                alpha=2.0 * adapter_rank,
-                batch=batch,
-                tokens=tokens,
-                responses=responses,
-            ),
-            licence=licence,
-            command=this_command(),
-            say=teller(quiet=quiet or as_json),
-            report=report,
-        )
+    silent = quiet or as_json
+    card = train_masked_lm(
+        data,
+        out,
+        base=backbone,
+        settings=Settings(
+            epochs=epochs,
+            learning_rate=usual if learning_rate is None else learning_rate,
+            seed=seed,
+        ),
+        options=MaskedLMOptions(
+            rank=adapter_rank,
+            alpha=2.0 * adapter_rank,
+            batch=batch,
+            tokens=tokens,
+            responses=responses,
+        ),
+        evaluate_on=held_out,
+        licence=licence,
+        command=this_command(),
+        say=teller(quiet=silent),
+        training_bar=lambda: training_bar(quiet=silent),
+        measuring_bar=lambda what: counting_bar(what, quiet=silent),
+    )
     use = f"dialeval score FILE -m mme-specificity:model={out}"
     show_result(card, out, use, as_json=as_json, quiet=quiet)

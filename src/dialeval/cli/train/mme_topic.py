@@ -76,7 +76,7 @@ def mme_topic(
         float, typer.Option(min=0.0, max=0.9, help="Share of units left out while learning.")
     ] = 0.1,
     seed: Seed = 0,
-    licence: Licence = "unknown",
+    licence: Licence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -60,8 +60,16 @@ def nli(
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Pairs per step.")] = 32,
     length: Annotated[int, typer.Option(min=8, help="Tokens of a pair that are read.")] = 96,
+    evaluate_on: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Pairs of validation and of each test set to measure on; all if left out.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = 0,
-    licence: Licence = "unknown",
+    licence: Licence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -95,6 +103,7 @@ def nli(
             sources=sources or (),
             start=start,
             keep_rank=(rank or 0) if full else 0,
+            evaluate_on=evaluate_on,
             licence=licence,
             command=this_command(),
             say=teller(quiet=quiet or as_json),

@@ -11,6 +11,7 @@ from dialeval.cli.arguments import Json, Quiet
 from dialeval.cli.train.recipe import (
     Corpora,
     Epochs,
+    Licence,
     Out,
     Patience,
     Seed,
@@ -44,13 +45,6 @@ MatrixStart = Annotated[
 Seeds = Annotated[
     int,
     typer.Option(min=1, help="Train with this many seeds and keep the best on held-out pairs."),
-]
-KnownLicence = Annotated[
-    str | None,
-    typer.Option(
-        help="Licence of the data, for the card; that of a data set by name is known.",
-        show_default=False,
-    ),
 ]
 Beside = Annotated[
     Path | None,
@@ -107,6 +101,13 @@ def pone(
             min=0.0, max=0.5, help="Labels nearer to 0 or 1 than this are kept; 0.5: all."
         ),
     ] = 0.05,
+    doubtful: Annotated[
+        Literal["drop", "change"],
+        typer.Option(
+            help="Variants whose label is not kept. drop: not learned from. change: right after"
+            " all, as the released code can have it."
+        ),
+    ] = "drop",
     rounds: Annotated[
         int | None,
         typer.Option(
@@ -122,7 +123,7 @@ def pone(
     seed: Seed = 0,
     seeds: Seeds = 1,
     beside: Beside = None,
-    licence: KnownLicence = None,
+    licence: Licence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -138,9 +139,9 @@ def pone(
     from dialeval.training.negative_sampling import SamplerOptions
 
     filtering = (
-        released_filter(positives, threshold, rounds)
+        released_filter(positives, threshold, rounds, doubtful)
         if filter == "released"
-        else FilterOptions(filter, threshold, rounds=rounds or 5)
+        else FilterOptions(filter, threshold, doubtful, rounds=rounds or 5)
     )
     options = PairScorerOptions(
         metric="pone",

@@ -40,7 +40,14 @@ Patience = Annotated[
     int, typer.Option(min=0, help="Stop after so many epochs without a gain; 0: never.")
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
-Licence = Annotated[str, typer.Option(help="Licence of the data, for the card.")]
+Licence = Annotated[
+    str | None,
+    typer.Option(
+        help="Licence of the data, for the card; that of a data set by name is known.",
+        show_default=False,
+    ),
+]
+HeldOut = Annotated[int, typer.Option(min=10, help="Examples to validate on, and to test on.")]
 
 
 def this_command() -> str:

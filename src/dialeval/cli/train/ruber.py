@@ -46,7 +46,7 @@ def ruber(
     batch: Annotated[int, typer.Option(min=2, help="Pairs per step.")] = 256,
     learning_rate: Annotated[float, typer.Option(min=0.0, help="Highest learning rate.")] = 2e-3,
     seed: Seed = 0,
-    licence: Licence = "unknown",
+    licence: Licence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -12,6 +12,7 @@ from dialeval.cli.arguments import Json, Quiet
 from dialeval.cli.train.recipe import (
     Corpora,
     Epochs,
+    HeldOut,
     Licence,
     Out,
     Patience,
@@ -43,7 +44,6 @@ PerEpoch = Annotated[
     int | None,
     typer.Option(min=20, help="Examples per epoch, drawn by lot.", show_default=False),
 ]
-HeldOut = Annotated[int, typer.Option(min=10, help="Examples to validate on, and to test on.")]
 Batch = Annotated[int, typer.Option(min=1, help="Examples per step.")]
 LearningRate = Annotated[
     float | None,
@@ -79,7 +79,7 @@ def mme_fluency(
     learning_rate: LearningRate = None,
     response_tokens: ResponseTokens = 50,
     seed: Seed = 0,
-    licence: Licence = "unknown",
+    licence: Licence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -140,7 +140,7 @@ def mme_relevance(
     context_tokens: ContextTokens = 100,
     response_tokens: ResponseTokens = 50,
     seed: Seed = 0,
-    licence: Licence = "unknown",
+    licence: Licence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -207,7 +207,7 @@ def mme_engagement(
     ] = None,
     response_tokens: ResponseTokens = 50,
     seed: Seed = 0,
-    licence: Licence = "unknown",
+    licence: Licence = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
