@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -38,17 +39,29 @@ def turns_of(data: Path, count: int) -> list[Sample]:
     return found[:count]
 
 
-def seconds(metrics: Sequence[Metric], samples: Sequence[Sample], answerer: Answerer) -> float:
+@dataclass(frozen=True)
+class Cost:
+    """Seconds by the clock and of the processor, which other programs disturb less."""
+
+    clock: float
+    processor: float
+
+    def text(self, of: Cost) -> str:
+        times = f"{self.clock / of.clock:5.2f}, {self.processor / of.processor:5.2f} x relevance"
+        return f"{self.clock:8.1f} s, {self.processor:8.1f} s of processor {times}"
+
+
+def cost(metrics: Sequence[Metric], samples: Sequence[Sample], answerer: Answerer) -> Cost:
     """Of asking, answering and scoring; the models are loaded by a first sample."""
     warm = [question for metric in metrics for question in metric.ask(samples[0])]
     answerer.answer(warm)
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     asked = [[metric.ask(sample) for sample in samples] for metric in metrics]
     answers = answerer.answer(q for per_metric in asked for own in per_metric for q in own)
     for metric, per_metric in zip(metrics, asked, strict=True):
         for sample, own in zip(samples, per_metric, strict=True):
             metric.score(sample, [answers[question] for question in own])
-    return time.perf_counter() - start
+    return Cost(time.perf_counter() - start, time.process_time() - processor)
 
 
 def main() -> None:
@@ -60,21 +73,20 @@ def main() -> None:
     source = Models("cpu")
     seven = make_metrics(SUB_METRICS)
     print(f"{len(samples)} turns, {torch.get_num_threads()} threads")
-    times = {}
+    costs: dict[str, Cost] = {}
     for name, metrics in {
         "mme-relevance": make_metrics(["mme-relevance"]),
         "all seven": seven,
         **{metric.label: [metric] for metric in seven if metric.name != "mme-relevance"},
     }.items():
-        times[name] = seconds(metrics, samples, Answerer(source, None))
-        share = times[name] / times["mme-relevance"]
-        print(f"{name:28} {times[name]:8.1f} s   {share:5.2f} x relevance")
+        costs[name] = cost(metrics, samples, Answerer(source, None))
+        print(f"{name:28} {costs[name].text(of=costs['mme-relevance'])}")
     exact = make_metrics(
         spec + (",masks=0" if ":" in spec else ":masks=0") if "specificity" in spec else spec
         for spec in SUB_METRICS
     )
-    took = seconds(exact, samples, Answerer(source, None))
-    print(f"{'all seven, exact masks':28} {took:8.1f} s   {took / times['mme-relevance']:5.2f}")
+    took = cost(exact, samples, Answerer(source, None))
+    print(f"{'all seven, exact masks':28} {took.text(of=costs['mme-relevance'])}")
     print_sizes(seven)
 
 
