@@ -129,13 +129,7 @@ JUDGE = ("--backbone", "{encoder}", "--held-out", "10", "--response-tokens", "10
         ("generator", SMALL),
         ("lm", ("--model", "{lm}", "--block", "16", "--tokens", "1000")),
         ("nli", ("--model", "{encoder}", "--pairs", "20", "--length", "16")),
-        (
-            "ruber",
-            (
-                "--model",
-                "{vectors}",
-            ),
-        ),
+        ("ruber", ("--model", "{vectors}")),
         ("bert-ruber", ("--model", "{encoder}", "--pairs", "40")),
         ("mme-fluency", JUDGE),
         ("mme-relevance", (*JUDGE, "--vectors", "{vectors}", "--context-tokens", "10")),

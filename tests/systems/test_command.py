@@ -69,7 +69,7 @@ def test_a_process_that_dies_is_started_again_once(bot, tmp_path):
 
 def system_of(tmp_path, code, timeout=20.0):
     path = tmp_path / "made_up.py"
-    path.write_text("import json, sys, time\n" + code)
+    path.write_text("import json, os, sys, time\n" + code)
     return open_system(f"cmd:{sys.executable} {path}", {}, Asking(timeout=timeout))
 
 
@@ -117,7 +117,7 @@ def test_plain_replies_belong_to_their_questions(tmp_path):
 
 
 def test_a_command_that_does_not_end_with_its_input_is_believed_when_time_is_up(tmp_path):
-    system = system_of(tmp_path, PLAIN_ECHO + "time.sleep(600)", timeout=3.0)
+    system = system_of(tmp_path, PLAIN_ECHO + "time.sleep(600)", timeout=6.0)
     assert outcomes(system, 2) == ["re q0", "re q1"]
 
 
@@ -130,15 +130,23 @@ def test_a_plain_reply_of_two_lines_fails_alone(tmp_path):
 
 
 def test_what_waits_before_a_question_fails_it_and_nothing_shifts(tmp_path):
+    go, gone = tmp_path / "go", tmp_path / "gone"
     code = (
         JSON_ECHO
-        + """
-    if "q1" in line: time.sleep(0.2); print(json.dumps({"reply": "unasked"}), flush=True)
+        + f"""
+    if "q1" in line:
+        while not os.path.exists({str(go)!r}): time.sleep(0.01)
+        print(json.dumps({{"reply": "unasked"}}), flush=True)
+        open({str(gone)!r}, "w").close()
 """
     )
     system = system_of(tmp_path, code)
     assert [system.reply([Turn(f"q{number}")]) for number in (0, 1)] == ["re q0", "re q1"]
-    time.sleep(1.0)
+    go.touch()
+    for _ in range(6000):
+        if gone.exists():
+            break
+        time.sleep(0.01)
     with pytest.raises(ReplyError) as caught:
         system.reply([Turn("q2")])
     assert caught.value.reason == STRAY
