@@ -77,7 +77,7 @@ def test_only_an_async_function_is_called_by_many_unless_told_otherwise(bot):
 
 @pytest.mark.parametrize("function", ["reply", "slowly"])
 def test_a_function_that_hangs_is_left_behind(bot, function):
-    system = open_system(f"python:{bot}:{function}", {}, Asking(timeout=1.0))
+    system = open_system(f"python:{bot}:{function}", {}, Asking(timeout=3.0))
     started = time.monotonic()
     with pytest.raises(ReplyError, match="no reply in time"):
         system.reply([Turn("hang")])
