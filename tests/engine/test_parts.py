@@ -70,14 +70,19 @@ def test_a_copy_has_the_parts_too(runs, tmp_path):
     assert copy.scores("length") == runs[1].scores("length")
 
 
-def test_an_end_that_was_interrupted_is_made_anew(runs, tmp_path, monkeypatch):
-    """Killed after the first parts: no manifest, and a part of something else in the way."""
+@pytest.mark.parametrize("left", ["a part", "a file"])
+def test_an_end_that_was_interrupted_is_made_anew(runs, tmp_path, monkeypatch, left):
+    """Killed before the manifest was there, and something else lies in the way."""
     directory = tmp_path / "killed"
     with monkeypatch.context() as patch:
         patch.setattr(Job, "_finish", lambda *given: None)
         Job(directory, make_metrics(METRICS), chunk=5, part=30).run(samples(100))
-    (directory / "scores.parquet").mkdir()
-    shutil.copy(runs[1].score_files[0], directory / "scores.parquet" / "part-00009.parquet")
+    scores = directory / "scores.parquet"
+    if left == "a part":
+        scores.mkdir()
+        shutil.copy(runs[1].score_files[0], scores / "part-00009.parquet")
+    else:
+        shutil.copy(runs[0].score_files[0], scores)
     run = scored(directory, part=30)
     assert [path.read_bytes() for path in run.score_files] == [
         path.read_bytes() for path in runs[1].score_files

@@ -92,7 +92,8 @@ def standing_lines(found: LeaveOneOut) -> Lines:
         for one in found.summary()
     ]
     means = ["mean by set", "mean by quality"]
-    return ["", *means, "defined", "with crs", *(f"{mean}: it, {CRS}" for mean in means)], rows
+    beside = [f"with {CRS}", *(f"{mean}: it, {CRS}" for mean in means)]
+    return ["", *means, "defined", *beside], rows
 
 
 def trial_lines(found: LeaveOneOut) -> Lines:

@@ -51,6 +51,7 @@ class RunDirectory:
             shutil.rmtree(self.scores)
         if count == 1:
             return [self.scores]
+        self.scores.unlink(missing_ok=True)
         self.scores.mkdir()
         return [self.scores / f"part-{number:05d}.parquet" for number in range(count)]
 

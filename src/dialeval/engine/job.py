@@ -2,10 +2,9 @@
 
 Samples are taken in chunks. Each finished chunk is written, whole, as one shard; when the input
 ends the shards become `scores.parquet`, one file or (from a million samples on) several, and the
-manifest is written last. Scoring into an
-unfinished directory reads the input from the start, recognises the chunks that are there by the
-digest of their samples, and continues after them. The finished files are byte for byte those of a
-run that was never interrupted.
+manifest is written last. Scoring into an unfinished directory reads the input from the start,
+recognises the chunks that are there by the digest of their samples, and continues after them. The
+finished files are byte for byte those of a run that was never interrupted.
 """
 
 from __future__ import annotations
