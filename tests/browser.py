@@ -43,18 +43,15 @@ PATIENCE = 30_000
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """Runs the app in a thread; yields its address, such as `http://127.0.0.1:41234`."""
+def serving(app: Any, **settings: Any) -> Iterator[str]:
+    """Runs the app in a thread, as `dialeval serve` would; yields its address, such as
+    `http://127.0.0.1:41234`. `settings` are those of uvicorn."""
     uvicorn = pytest.importorskip("uvicorn", reason="needs the extra 'web'")
-    config = uvicorn.Config(
-        app,
-        host="127.0.0.1",
-        port=0,
-        log_level="error",
-        proxy_headers=False,
-        server_header=False,
-        ws="none",
-    )
+    from dialeval.web.serving import configuration
+
+    config = configuration(app)
+    for name, value in settings.items():
+        setattr(config, name, value)
     server = uvicorn.Server(config)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))

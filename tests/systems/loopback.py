@@ -36,6 +36,7 @@ MANNERS = (
     "web-page",
     "missing-page",
     "elsewhere",
+    "key-as-host",
     "nearby",
     "once",
     "lengthy",
@@ -192,7 +193,9 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def echo_key(self, text: str, times: int) -> None:
-        self.send(200, completion(f"Your header is {self.headers['Authorization']}."))
+        said = self.headers["Authorization"]
+        said = said.upper() if "loudly" in text else said
+        self.send(200, completion(f"Your header is {said}."))
 
     def web_page(self, text: str, times: int, status: int = 200) -> None:
         head = f"<!doctype html>\n<p>\x1b[31m{'x' * 40} {self.headers['Authorization']}"
@@ -207,6 +210,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def elsewhere(self, text: str, times: int) -> None:
         self.send(307, b"", Location="http://localhost:1/v1/chat/completions")
+
+    def key_as_host(self, text: str, times: int) -> None:
+        key = self.headers["Authorization"].removeprefix("Bearer ")
+        forms = {"host": f"http://{key}.example/v1", "scheme": f"{key}://x", "path": f"//x/{key}"}
+        self.send(307, b"", Location=forms[text.split()[1]])
 
     def nearby(self, text: str, times: int) -> None:
         if self.path.endswith("/moved"):

@@ -173,6 +173,24 @@ def test_the_key_goes_into_the_header_and_nowhere_else(server, monkeypatch):
     assert SECRET not in str(caught.value) + str(system.settings) + repr(caught.value.__cause__)
 
 
+def test_a_key_in_other_letters_is_blotted_out_too(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    assert ask(server, "echo-key loudly") == "Your header is BEARER [API key]."
+
+
+@pytest.mark.parametrize("where", ["host", "scheme", "path"])
+def test_a_redirect_to_another_place_is_refused_without_a_word_of_its_address(
+    server, monkeypatch, where
+):
+    """The names of hosts are read in small letters: `http://KEY.example` showed the key so."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    with pytest.raises(ReplyError, match="redirected elsewhere") as caught:
+        ask(server, f"key-as-host {where}")
+    shown = f"{caught.value} {caught.value.detail} {caught.value.advice}".lower()
+    assert SECRET.lower()[:8] not in shown
+    assert "example" not in shown
+
+
 def test_a_key_can_be_named(server, monkeypatch):
     monkeypatch.setenv("MY_KEY", SECRET)
     ask(server, "hello", replace(PATIENT, key_env="MY_KEY"))

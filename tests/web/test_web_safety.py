@@ -160,6 +160,8 @@ def test_open_paths_need_no_token():
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://["},
+        {"Origin": ""},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
@@ -268,6 +270,16 @@ def test_no_address_names_a_file(page, path):
     answer = ask(page, path)
     assert answer.status == 404
     assert "root:" not in answer.text
+
+
+@pytest.mark.parametrize("digits", ["9" * 4500, "9" * 20, "9" * 12])
+def test_a_number_of_any_length_in_a_path_is_only_another_page_that_is_not_there(
+    page, digits, caplog
+):
+    answer = ask(page, f"{run_address(page, 'first')}/{digits}")
+    assert answer.status == 404
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert caplog.text == ""
 
 
 def test_only_runs_below_the_given_directories_can_be_opened(tmp_path, runs):

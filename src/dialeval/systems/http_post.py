@@ -91,15 +91,20 @@ def _bounded(response: http.client.HTTPResponse) -> bytes:
 
 
 def _same_place(url: str, location: str) -> str:
-    target = urljoin(url, location)
-    here, there = urlsplit(url), urlsplit(target)
-    if not location or (here.scheme, here.netloc) != (there.scheme, there.netloc):
+    """Where to go on, at the same server. Another one is refused and not even named: an address
+    that a server makes up may spell the key that it was sent."""
+    here, there = urlsplit(url), urlsplit(location.strip())
+    scheme = there.scheme or here.scheme
+    if not location.strip() or (scheme, there.netloc or here.netloc) != (here.scheme, here.netloc):
+        to = "nowhere" if not location.strip() else "another host or port"
+        if there.netloc == here.netloc:
+            to = "another scheme of the same host"
         raise ReplyError(
             "redirected elsewhere",
-            f"to {there.scheme}://{there.hostname}: if you trust it, give that address",
+            f"to {to}: if you trust it, give that address",
             down=True,
         )
-    return target
+    return urljoin(url, location)
 
 
 def _left(deadline: float) -> float:

@@ -6,7 +6,8 @@ a wait that the server asks for holds all questions, not only the one that was r
 that cannot be made is not tried again while nothing has answered yet: the server is not running.
 
 The API key comes from an environment variable and goes into one request header. It is never stored
-or shown: where a server repeats it, in an error or in a reply, it is blotted out.
+or shown: where a server repeats it, in an error or in a reply and in large or small letters, it is
+blotted out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import ipaddress
 import json
 import os
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -182,7 +184,7 @@ class OpenAiServer:
     def _blotted(self, text: str) -> str:
         if not self._key:
             return text
-        blotted = text.replace(self._key, "[API key]")
+        blotted = re.sub(re.escape(self._key), "[API key]", text, flags=re.IGNORECASE)
         return CutReply(blotted) if isinstance(text, CutReply) else blotted
 
     def _without_key(self, error: ReplyError) -> ReplyError:

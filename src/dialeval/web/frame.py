@@ -12,7 +12,8 @@
 A form holds `<input type="hidden" name="csrf" value="{{ csrf() }}">`; a script sends the same in
 the header `X-CSRF-Token` (it stands in `<body data-csrf>` where a page asks for it). Scripts and
 styles lie in `static/` and are linked as `{{ static("name.js") }}`: a page holds neither, and no
-`style=` attribute. Templates of other rooms lie in `templates/ROOM/`.
+`style=` attribute. Templates of other rooms lie in `templates/ROOM/`. A number in a path is
+`{row:number}`: Starlette's own `int` fails where there are more digits than Python takes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -94,6 +96,21 @@ class Settings:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         place = f"[{host}]" if ":" in host else host
         return f"http://{place}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+
+
+class Number(Convertor[int]):
+    """A number in a path, of a size that rows and databases have; others are no such page."""
+
+    regex = "[0-9]{1,12}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("number", Number())
 
 
 def create_app(settings: Settings, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:

@@ -56,6 +56,10 @@ def is_from_own_page(headers: Headers) -> bool:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if origin == "null":
         return site == "same-origin"
-    if origin is not None and urlsplit(origin).netloc.lower() != headers["host"].lower():
+    try:
+        place = None if origin is None else urlsplit(origin).netloc
+    except ValueError:  # `http://[`
+        return False
+    if place is not None and place.lower() != headers["host"].lower():
         return False
     return site in (None, "same-origin")

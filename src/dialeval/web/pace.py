@@ -17,6 +17,14 @@ class Limits:
     per_second: float = 60.0
     clients: int = 4096
     """Clients that are remembered; the one that was quiet for longest is forgotten first."""
+    connections: int = 64
+    """Of one client. A browser opens six."""
+    connections_in_all: int = 200
+    header_seconds: float = 10.0
+    """From the connection, or the last answer, to the end of the headers."""
+    body_seconds: float = 30.0
+    answer_seconds: float = 60.0
+    """For taking an answer that is more than the network holds."""
 
 
 class Pace:

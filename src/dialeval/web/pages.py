@@ -61,8 +61,8 @@ def run_routes(settings: Settings) -> RunPages:
         [
             Route("/", desk.runs),
             Route("/run/{run}", desk.run),
-            Route("/run/{run}/{row:int}", desk.dialogue),
-            Route("/run/{run}/{row:int}/what-if", desk.what_if, methods=["POST"]),
+            Route("/run/{run}/{row:number}", desk.dialogue),
+            Route("/run/{run}/{row:number}/what-if", desk.what_if, methods=["POST"]),
             Route("/compare", desk.compare),
         ],
         lifespan,

@@ -8,7 +8,8 @@ The pages show text written by strangers, on a machine whose browser visits othe
                   form carries a token that is signed for the visitor's cookie
     token         asked for wherever one is set, which `Settings` demands beyond loopback. It comes
                   once in the address and lives on as a cookie that scripts cannot read
-    size, pace    a body has a limit, and so has the number of requests of one client
+    size, pace    a body has a limit, and so has the number of requests of one client; how long a
+                  request may take to arrive, and over how many connections: `connections.py`
     answers       never cached, never framed, never sniffed; the browser may load nothing but our
                   own files, and no script that stands in a page
 """
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from dialeval.web.origin import is_from_own_page, is_own_name
@@ -89,6 +91,8 @@ class Guard:
         self._settings = settings
         self._secret = secret
         self._pace = Pace(settings.limits)
+        self._running = 0
+        """Requests that are being answered, those of clients that went away included."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -107,17 +111,19 @@ class Guard:
                 self._finish_headers(MutableHeaders(scope=message), scope["path"], visitor)
             await send(message)
 
-        refusal = self._refusal(scope, headers, cookies)
-        if refusal is not None:
-            await refusal(scope, receive, send_safely)
-        else:
-            await self._pass_on(scope, receive, send_safely)
+        self._running += 1
+        try:
+            await self._answer(scope, receive, send_safely, headers, cookies)
+        finally:
+            self._running -= 1
 
     def _refusal(self, scope: Scope, headers: Headers, cookies: dict[str, str]) -> Response | None:
         """Why this request goes no further, as the answer to it; None if it may pass."""
         client = scope["client"][0] if scope.get("client") else ""
         if not self._pace.allows(client):
             return _refuse(429, "Too many requests. Wait a moment.", {"retry-after": "1"})
+        if self._running > self._settings.limits.connections_in_all:
+            return _refuse(503, "Too much to do. Wait a moment.", {"retry-after": "5"})
         if len(headers.getlist("host")) != 1 or not is_own_name(headers["host"], self._settings):
             return _refuse(
                 421, "This page answers to its own address only: the one that dialeval printed."
@@ -149,7 +155,14 @@ class Guard:
             401, "This page needs its token: open the whole address that dialeval printed."
         )
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        headers: Headers,
+        cookies: dict[str, str],
+    ) -> None:
         limit, received, started = self._settings.limits.body, 0, False
 
         async def receive_counted() -> Message:
@@ -166,9 +179,12 @@ class Guard:
             await send(message)
 
         try:
-            await self._app(scope, receive_counted, send_noted)
+            answer = self._refusal(scope, headers, cookies) or self._app
+            await answer(scope, receive_counted, send_noted)
         except BodyTooLargeError:
             refusal = _refuse(413, _too_large(self._settings.limits))
+        except ClientDisconnect:  # nobody is left to be told
+            return
         except Exception:
             # Said here and not by Starlette, whose own page for it would lie outside this guard.
             LOG.exception("%s %s failed", scope["method"], scope["path"])

@@ -16,10 +16,10 @@ from dialeval.errors import JobError, UsageError
 from dialeval.table import count
 
 if TYPE_CHECKING:
+    import uvicorn
     from starlette.applications import Starlette
 
 MISSING = "the page needs {}: pip install 'dialeval[web]'"
-MOST_CONNECTIONS = 200
 
 
 @dataclass(frozen=True)
@@ -56,22 +56,30 @@ class Serving:
                 tell(serving)
 
         serving = self
-        config = uvicorn.Config(
-            self.app,
-            log_level="error",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            ws="none",
-            limit_concurrency=MOST_CONNECTIONS,
-            timeout_keep_alive=5,
-            timeout_graceful_shutdown=3,
-        )
         with closing(self.listening):
             try:
-                Server(config).run(sockets=[self.listening])
+                Server(configuration(self.app)).run(sockets=[self.listening])
             except KeyboardInterrupt:  # uvicorn stops in good order and then raises it again
                 return
+
+
+def configuration(app: Starlette) -> uvicorn.Config:
+    """How uvicorn serves the application; the number of connections has our own limits."""
+    import uvicorn
+
+    from dialeval.web.connections import connections_with
+
+    return uvicorn.Config(
+        app,
+        http=connections_with(app.state.settings.limits),
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=3,
+    )
 
 
 def prepare(

@@ -38,8 +38,8 @@ def rating_routes(store: Store) -> list[BaseRoute]:
         Route("/rate/{code}", desk.welcome),
         Route("/rate/{code}/pause", desk.pause),
         Route("/rate/{code}/done", desk.done),
-        Route("/rate/{code}/{position:int}", desk.show, methods=["GET"]),
-        Route("/rate/{code}/{position:int}", desk.save, methods=["POST"]),
+        Route("/rate/{code}/{position:number}", desk.show, methods=["GET"]),
+        Route("/rate/{code}/{position:number}", desk.save, methods=["POST"]),
         *organiser.routes(),
     ]
 

@@ -13,7 +13,7 @@ from dialeval.web.rating.pages import OPEN_PREFIXES, rating_routes
 from dialeval.web.safety import Limits
 from dialeval.web.serving import Serving, listen
 
-LIMITS = Limits(burst=3000, per_second=600.0)
+LIMITS = Limits(burst=3000, per_second=600.0, connections=400, connections_in_all=500)
 """A whole class may sit behind one address."""
 
 
