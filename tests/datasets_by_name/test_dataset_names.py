@@ -161,6 +161,7 @@ def test_several_files_of_a_set_are_read_as_one(here: Path) -> None:
     assert [Path(target.path).name for target in resolve("convai2-human")] == [
         "data_volunteers.json",
         "data_intermediate.json",
+        *(f"export_2018-07-0{day}_train.json" for day in (4, 5, 6, 7)),
     ]
 
 

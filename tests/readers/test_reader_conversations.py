@@ -102,6 +102,21 @@ def test_convai2_holds_1402_chats_of_which_791_are_rated(datasets: Path) -> None
     assert report.problems == ()
 
 
+def test_a_chat_of_an_export_names_nobody_and_participant2_is_the_bot(read) -> None:
+    said = [("participant2", "Hi!"), ("participant1", "Hello"), ("participant2", "How are you?")]
+    dialog = [{"id": n, "sender": who, "text": text} for n, (who, text) in enumerate(said)]
+    chat = {"dialog_id": "0xab", "dialog": dialog, "eval_score": 2, "profile_match": 0}
+    (sample,) = read(json.dumps([chat]), "export_2018-07-04_train.json").samples
+    assert [turn.speaker for turn in sample.context] == ["system", "user", "system"]
+
+
+def test_the_exports_of_convai2_hold_3005_chats_of_which_2919_are_rated(datasets: Path) -> None:
+    report = check(sorted((datasets / "corpora" / "convai2-human").glob("export_*.json")))
+    assert set(report.formats.values()) == {"convai2"}
+    assert report.levels == {"dialogue": 427 + 438 + 723 + 1417}
+    assert report.qualities["eval_score"].ratings == 417 + 421 + 704 + 1377
+
+
 def conversation(*turns: tuple[str, str, object]) -> dict[str, object]:
     content = [{"message": m, "agent": a, "turn_rating": r} for m, a, r in turns]
     return {"article_url": "", "config": "D", "content": content}

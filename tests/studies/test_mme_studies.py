@@ -13,6 +13,7 @@ from dialeval.compose.qualities import DSTC10_QUALITIES
 from dialeval.errors import UsageError
 from dialeval.studies import dstc10, mme_ablation
 from dialeval.studies.catalogue import find_study
+from dialeval.studies.comparison_runs import RatedSet, sampling_notes, thinned
 from dialeval.studies.composition_runs import SUB_METRICS
 from dialeval.studies.result import run_study
 
@@ -146,3 +147,12 @@ def test_copies_among_the_real_sets_are_found(datasets, monkeypatch):
         ("dstc10/fed-turn", "dstc10/fed-dial", 249),
     ):
         assert len(texts(ours) & texts(theirs)) >= least
+
+
+def test_a_large_set_is_studied_by_a_sample_that_is_always_the_same():
+    samples = tuple(rated_samples("humod", RULES["humod"])) * 100
+    whole = RatedSet("humod", samples[:1001])
+    thin = thinned(whole)
+    assert (len(thin.samples), thin.whole, thinned(whole)) == (500, 1001, thin)
+    assert sampling_notes([thin]) == ["humod: 500 of 1,001 samples, drawn by lot"]
+    assert thinned(RatedSet("small", samples[:1000])).samples == samples[:1000]

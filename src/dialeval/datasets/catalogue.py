@@ -80,8 +80,8 @@ def _topical(name: str, items: int) -> Part:
     )
 
 
-def _convai2(name: str, items: int) -> Part:
-    return Part(name, f"data_{name}.json", "convai2", items, _scales((1, 5), "eval_score"))
+def _convai2(name: str, file: str, items: int) -> Part:
+    return Part(name, f"{file}.json", "convai2", items, _scales((1, 5), "eval_score"))
 
 
 _ENTRIES = (
@@ -115,19 +115,28 @@ _ENTRIES = (
         name="dstc10",
         kind="rated",
         place="rated/dstc10",
-        summary="five of the development sets of DSTC10 track 5, in its form",
-        items="1935 turns, 125 dialogues",
+        summary="12 of the 14 development sets of DSTC10 track 5, in its form",
+        items="24025 turns, 125 dialogues",
         citation="Zhang et al. 2021",
         source="https://github.com/e0397123/dstc10_metric_track",
         licence="not stated",
         raters="3 to 11",
-        by_hand="register at https://chateval.org/dstc10 and unzip human_evaluation_data.zip",
+        by_hand="register at https://chateval.org/dstc10 and unzip human_evaluation_data.zip; the"
+        " files of humod and dstc7 here were put back into that form from those of IM2 (Jiang et"
+        " al. 2022), and the contexts of dstc7 have lost their stop words there",
         parts=(
             _dstc10("fed-turn", 375, _FED_TURN),
             _dstc10("fed-dial", 125, _FED_DIALOGUE),
             _dstc10("topical-usr", 360, _USR),
             _dstc10("dailydialog-zhao", 900, _ZHAO),
             _dstc10("dailydialog-grade", 300, _scales((1, 5), "relevance")),
+            _dstc10("dailydialog-gupta", 500, _scales((1, 5), "overall")),
+            _dstc10("persona-usr", 300, _USR),
+            _dstc10("persona-zhao", 900, _scales((1, 5), "appropriateness")),
+            _dstc10("convai2-grade", 600, _scales((1, 5), "relevance")),
+            _dstc10("empathetic-grade", 300, _scales((1, 5), "relevance")),
+            _dstc10("humod", 9500, {**_scales((1, 5), "relevance"), "language_usage": (1, 3)}),
+            _dstc10("dstc7", 9990, _scales((1, 5), "informativeness", "overall", "relevance")),
         ),
         files=_files("rated/dstc10"),
     ),
@@ -257,13 +266,21 @@ _ENTRIES = (
         name="convai2-human",
         kind="corpus",
         place="corpora/convai2-human",
-        summary="chats of people with the bots of ConvAI2, 791 rated by who chatted",
-        items="1402 dialogues",
+        summary="chats of people with the bots of ConvAI2, most of them rated by who chatted",
+        items="4407 dialogues",
         citation="Dinan et al. 2019",
         source="http://convai.io/data",
         licence="not stated",
         raters="1",
-        parts=(_convai2("volunteers", 1111), _convai2("intermediate", 291)),
+        by_hand="the exports of July 2018 are known as files of the challenge, without an address",
+        parts=(
+            _convai2("volunteers", "data_volunteers", 1111),
+            _convai2("intermediate", "data_intermediate", 291),
+            _convai2("export-4", "export_2018-07-04_train", 427),
+            _convai2("export-5", "export_2018-07-05_train", 438),
+            _convai2("export-6", "export_2018-07-06_train", 723),
+            _convai2("export-7", "export_2018-07-07_train", 1417),
+        ),
         files=_files("corpora/convai2-human"),
     ),
     Dataset(

@@ -6,6 +6,10 @@
       "bot_profile": ["i like to ride horses."], "user_profile": ["i work at a school."],
       "eval_score": 3, "participant2_id": {"class": "Bot", "user_id": "Bot 004"}}]
 
+The exports of July 2018 (export_2018-07-04_train.json and others) have `dialog_id` and no
+`sender_class`. The person is participant1 and the bot participant2 there, as in all chats of the
+other files.
+
 A chat is a whole dialogue, judged by the person who chatted: quality `eval_score`, 1 to 5, absent
 where nothing was said. The profile that the bot was given becomes its facts. There are no ids:
 `data_volunteers-0001` is the first chat of that file. Thumbs given to single turns
@@ -26,6 +30,8 @@ from dialeval.sample import Sample, Turn
 
 QUALITY = "eval_score"
 SCALE = (1.0, 5.0)
+PARTICIPANTS = {"participant1": "Human", "participant2": "Bot"}
+"""Who is who where a file does not say it."""
 
 
 def recognises(source: Source) -> bool:
@@ -63,7 +69,10 @@ def _turns(value: object, place: Place) -> tuple[Turn, ...]:
     turns = []
     for index, item in enumerate(value):
         turn = fields.record(item, place)
-        sender = fields.name(turn.get("sender_class"), f"dialog[{index}].sender_class", place)
+        named = turn.get("sender_class")
+        if named is None:
+            named = PARTICIPANTS.get(str(turn.get("sender")))
+        sender = fields.name(named, f"dialog[{index}].sender_class", place)
         spoken = fields.text(turn.get("text"), f"dialog[{index}].text", place)
         turns.append(Turn(spoken, fields.SPEAKERS.get(sender.lower(), sender)))
     return tuple(turns)

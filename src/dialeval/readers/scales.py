@@ -1,7 +1,8 @@
 """The scales that people used in the published data sets, by quality.
 
 Sources: Mehri & Eskenazi 2020 (FED: the turn and the dialogue questionnaire; USR), Huang et al.
-2020 (GRADE), Zhao et al. 2020 (DailyDialog, PersonaChat).
+2020 (GRADE), Zhao et al. 2020 (DailyDialog, PersonaChat), Gupta et al. 2019 (DailyDialog), Merdivan
+et al. 2020 (HUMOD), Galley et al. 2019 (DSTC7).
 """
 
 from __future__ import annotations
@@ -44,10 +45,16 @@ ZHAO_TRACK: Mapping[str, Scale] = dict.fromkeys(
 )
 """The DSTC10 track calls `appropriateness` `overall`."""
 
+GUPTA: Mapping[str, Scale] = {"overall": (1.0, 5.0)}
+ZHAO_PERSONA: Mapping[str, Scale] = {"appropriateness": (1.0, 5.0)}
+HUMOD: Mapping[str, Scale] = {"relevance": (1.0, 5.0), "language_usage": (1.0, 3.0)}
+DSTC7: Mapping[str, Scale] = dict.fromkeys(("informativeness", "overall", "relevance"), (1.0, 5.0))
 GRADE: Mapping[str, Scale] = {"coherence": (1.0, 5.0)}
 GRADE_TRACK: Mapping[str, Scale] = {"relevance": (1.0, 5.0)}
 
-_SETS = (FED_TURN, FED_DIALOGUE, USR, ZHAO, ZHAO_TRACK, GRADE_TRACK)
+_SETS = (
+    FED_TURN, FED_DIALOGUE, USR, ZHAO, ZHAO_TRACK, ZHAO_PERSONA, GRADE_TRACK, GUPTA, HUMOD, DSTC7,
+)  # fmt: skip
 
 
 def known_scales(qualities: Iterable[str]) -> Mapping[str, Scale]:

@@ -31,6 +31,7 @@ from dialeval.studies.comparison_runs import (
     groups_by_model,
     load_rated_sets,
     run_place,
+    sampling_notes,
     unusable,
     what_was_learned,
 )
@@ -85,7 +86,7 @@ def measure(setting: Setting) -> Findings:
     cells.sort(key=lambda cell: labels.index(cell.metric))  # stable: sets stay in their order
     return Findings(
         (),
-        _notes(usable, left_out, source),
+        [*sampling_notes(sets), *_notes(usable, left_out, source)],
         [*overview_tables(cells), *quality_tables(cells), complete_table(cells)],
     )
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 import dialeval
 from dialeval.datasets import DATASETS, find_dataset
 from dialeval.errors import UsageError
@@ -25,12 +27,19 @@ REPEATED = {
 """Sets that hold the items of another: they count where the other is not here."""
 
 
+LARGE, SAMPLED = 1000, 500
+"""A study of all sets takes so many samples of each larger one: humod and dstc7 alone would take
+longer than all others together."""
+
+
 @dataclass(frozen=True)
 class RatedSet:
-    """Samples that people rated, under the name that tables show."""
+    """Samples that people rated, under the name that tables show; `whole` is how many there are
+    where these are a part of them."""
 
     name: str
     samples: tuple[Sample, ...]
+    whole: int = 0
 
     def digest(self) -> str:
         sha = hashlib.sha256()
@@ -40,7 +49,8 @@ class RatedSet:
 
 
 def load_rated_sets(wanted: Sequence[str]) -> list[RatedSet]:
-    """Those of these names, or rated files of the user; without a name, all that are here."""
+    """Those of these names, or rated files of the user; without a name, all that are here, the
+    large ones by a sample."""
     names = list(wanted) or list(rated_sets_here())
     if not names:
         raise UsageError(
@@ -51,7 +61,28 @@ def load_rated_sets(wanted: Sequence[str]) -> list[RatedSet]:
     for rated in found:
         if not any(sample.ratings for sample in rated.samples):
             raise UsageError(f"{rated.name}: no sample has ratings")
-    return found
+    return found if wanted else [thinned(rated) for rated in found]
+
+
+def thinned(rated: RatedSet) -> RatedSet:
+    return by_lot(rated, SAMPLED) if len(rated.samples) > LARGE else rated
+
+
+def by_lot(rated: RatedSet, most: int, seed: int = 0) -> RatedSet:
+    """At most so many of its samples, in their order: the same ones for the same seed."""
+    whole = len(rated.samples)
+    if whole <= most:
+        return rated
+    chosen = np.sort(np.random.default_rng(seed).permutation(whole)[:most])
+    return RatedSet(rated.name, tuple(rated.samples[i] for i in chosen.tolist()), whole)
+
+
+def sampling_notes(sets: Sequence[RatedSet]) -> list[str]:
+    return [
+        f"{rated.name}: {len(rated.samples):,} of {rated.whole:,} samples, drawn by lot"
+        for rated in sets
+        if rated.whole
+    ]
 
 
 def rated_sets_here() -> Iterator[str]:

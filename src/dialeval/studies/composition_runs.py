@@ -13,8 +13,11 @@ from dialeval.registry import make_metrics
 from dialeval.studies.comparison_runs import (
     LoadedOnce,
     RatedSet,
+    by_lot,
     load_rated_sets,
     run_place,
+    sampling_notes,
+    thinned,
     unusable,
     what_was_learned,
 )
@@ -40,9 +43,12 @@ class ScoredSets:
     notes: tuple[str, ...]
 
 
-def score_sets(setting: Setting, terms: Sequence[str] = SUB_METRICS) -> ScoredSets:
+def score_sets(
+    setting: Setting, terms: Sequence[str] = SUB_METRICS, most: int | None = None
+) -> ScoredSets:
     """The user's sets or the files of DSTC10, with the metrics of the setting. Those of `terms` are
-    composed where there are any, else everything is."""
+    composed where there are any, else everything is. `most`: take at most so many samples of a
+    set."""
     source = LoadedOnce(setting.source)
     metrics = make_metrics(setting.metrics)
     left_out = {} if setting.source else unusable(metrics)
@@ -50,6 +56,8 @@ def score_sets(setting: Setting, terms: Sequence[str] = SUB_METRICS) -> ScoredSe
     if not usable:
         raise UsageError("\n".join(["no metric can be asked here:", *left_out.values()]))
     sets = load_rated_sets(setting.sets) if setting.sets else dstc10_sets(setting)
+    if most is not None:
+        sets = [by_lot(rated, most) for rated in sets]
     setting, before = replace(setting, source=source), 0
     total = sum(len(rated.samples) for rated in sets)
     runs = {}
@@ -66,6 +74,7 @@ def score_sets(setting: Setting, terms: Sequence[str] = SUB_METRICS) -> ScoredSe
         (
             *left_out.values(),
             *(() if setting.sets else (_absent(sets),)),
+            *sampling_notes(sets),
             *gathered.left_out,
             *gathered.families.notes,
             *what_was_learned(models),
@@ -75,16 +84,18 @@ def score_sets(setting: Setting, terms: Sequence[str] = SUB_METRICS) -> ScoredSe
 
 
 def dstc10_sets(setting: Setting) -> list[RatedSet]:
-    """The files of the track that are here, as a metric is to see them."""
+    """The files of the track that are here, as a metric is to see them; of large ones a sample."""
     if "dstc10" not in setting.data:
         raise UsageError(
             "the files of DSTC10 are not here. Get them: dialeval data get dstc10, or choose rated"
             " sets of your own: --set FILE"
         )
     return [
-        RatedSet(
-            path.name.removesuffix("_eval.json"),
-            tuple(protocol_sample(sample) for sample in dialeval.load(path)),
+        thinned(
+            RatedSet(
+                path.name.removesuffix("_eval.json"),
+                tuple(protocol_sample(sample) for sample in dialeval.load(path)),
+            )
         )
         for path in sorted(setting.data["dstc10"].glob("*_eval.json"))
     ]
