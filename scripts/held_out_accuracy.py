@@ -21,7 +21,7 @@ from dialeval.models.locate import locate
 from dialeval.terminal import counting_bar, print_table
 from dialeval.training.embeddings import embed
 from dialeval.training.fit_pair_scorer import random_negatives
-from dialeval.training.pair_corpus import PairCorpus, load_pairs, rated_sets_here
+from dialeval.training.pair_corpus import PairCorpus, load_pairs
 from dialeval.training.pair_scorer import accuracy, pair_vectors
 from dialeval.training.train_pair_scorer import load_scorer
 
@@ -32,7 +32,7 @@ def accuracies(scorer: str, data: Sequence[Path], split: str) -> list[float]:
     """Per corpus."""
     config, network = load_scorer(locate(scorer).directory)
     rule, words = config.context, config.truncate_words
-    whole = load_pairs(data, rule, words=words, rated=rated_sets_here())
+    whole = load_pairs(data, rule, words=words)
     with counting_bar("vectors") as progress:
         vectors = embed(whole.texts, config.encoder, pooling=config.pooling, progress=progress)
     found = []

@@ -155,7 +155,6 @@ def test_engagement_knows_the_licence_of_a_data_set_by_name_too(tmp_path, monkey
     rows = ["id,query,reply,label", *(f"{n},hello,reply number {n},{n % 2}" for n in range(40))]
     (place / DATASETS["engage"].files[0].name).write_text("\n".join(rows))
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("dialeval.training.engagement_data.rated_sets_here", lambda: ())
     lesson = engagement_lesson([Path("engage")], per_source=10, seed=0, licence=None)
     assert lesson.licence == DATASETS["engage"].licence
 

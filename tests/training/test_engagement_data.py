@@ -19,7 +19,9 @@ from dialeval.training.engagement_data import (
     soft_label,
     without_rated,
 )
+from dialeval.training.rated_exchanges import RatedExchanges, exchanges_of
 
+NOTHING = RatedExchanges(())
 LONG_REPLY = "The orchestra played three encores before anybody thought of leaving the hall."
 
 
@@ -27,6 +29,10 @@ def example(
     text: str, before: str = "How was it?", dialogue: str = "1", source: str = "a"
 ) -> Engaging:
     return Engaging(text, (before,), 0.5, source, dialogue)
+
+
+def saw(*dialogues: tuple[str, ...]) -> RatedExchanges:
+    return RatedExchanges((exchanges_of("ours", len(dialogues), dialogues),))
 
 
 def write(path: Path, value: object) -> Path:
@@ -101,7 +107,7 @@ def test_a_folder_without_rated_responses_is_bad_usage(tmp_path: Path) -> None:
 def test_a_long_text_that_raters_saw_takes_its_dialogue_with_it() -> None:
     examples = [example(LONG_REPLY), example("Nice."), example("Nice.", dialogue="2")]
     rated = [("What did they play?", LONG_REPLY.upper())]
-    assert without_rated(examples, rated) == [examples[2]]
+    assert without_rated(examples, saw(*rated))[0] == [examples[2]]
 
 
 def test_a_long_exchange_takes_its_dialogue_and_a_short_one_only_itself() -> None:
@@ -112,7 +118,7 @@ def test_a_long_exchange_takes_its_dialogue_and_a_short_one_only_itself() -> Non
         example("Welcome.", short, "2"),
         example("Welcome.", "Hello!", "2"),
     ]
-    assert without_rated(examples, [(long, "fine"), (short, "Welcome")]) == [examples[3]]
+    assert without_rated(examples, saw((long, "fine"), (short, "Welcome")))[0] == [examples[3]]
 
 
 def test_balance_draws_as_many_of_each_source_and_repeats_as_little_as_possible() -> None:
@@ -134,7 +140,7 @@ def made_up(folder: Path, dialogues: int = 30) -> Path:
 
 
 def test_no_dialogue_and_no_exchange_is_on_both_sides(tmp_path: Path) -> None:
-    data = load_engagement([made_up(tmp_path)], held_out=())
+    data = load_engagement([made_up(tmp_path)], rated=NOTHING)
     learned = {one.dialogue for one in data.train}
     held = {one.dialogue for one in data.validation}
     assert len(held) == 3
@@ -147,7 +153,7 @@ def test_no_dialogue_and_no_exchange_is_on_both_sides(tmp_path: Path) -> None:
 def test_the_split_does_not_depend_on_the_seed_but_the_draw_does(tmp_path: Path) -> None:
     file = made_up(tmp_path)
     one, again, other = (
-        load_engagement([file], held_out=(), per_source=9, seed=seed) for seed in (0, 0, 1)
+        load_engagement([file], rated=NOTHING, per_source=9, seed=seed) for seed in (0, 0, 1)
     )
     assert len(one.train) == 9
     assert one.digest() == again.digest() != other.digest()
@@ -157,7 +163,7 @@ def test_the_split_does_not_depend_on_the_seed_but_the_draw_does(tmp_path: Path)
 def test_nothing_rated_is_bad_usage(tmp_path: Path) -> None:
     file = write(tmp_path / "chats.json", [chat(None, ("Bot", "Hello."))])
     with pytest.raises(UsageError, match="0 responses to learn from"):
-        load_engagement([file], held_out=())
+        load_engagement([file], rated=NOTHING)
 
 
 def test_the_real_sets_share_nothing_with_the_held_out_engage_set(
@@ -166,11 +172,11 @@ def test_the_real_sets_share_nothing_with_the_held_out_engage_set(
     if not (datasets / "rated" / "engage" / "DD_finetune_valid.csv").is_file():
         pytest.skip("the fine-tuning sets of Predictive Engagement are not here")
     monkeypatch.setenv("DIALEVAL_DATA", str(datasets))
-    everything = load_engagement([Path("engage")], held_out=())
-    data = load_engagement([Path("engage")], held_out=["engage/all"])
+    everything = load_engagement([Path("engage")], rated=NOTHING)
+    data = load_engagement([Path("engage")])
     assert Counter(one.source for one in (*everything.train, *everything.validation)) == {
         "engage-dailydialog": 300,
         "engage-convai": 294,  # 297 rows, three of them without a reply
     }
     # DD_finetune_valid.csv has one pair of Eng_Scores_queries_gen_gtruth_replies.csv.
-    assert data.left_out >= 1
+    assert data.left_out.by_set["engage"] >= 1

@@ -17,6 +17,7 @@ from dialeval.training import train_lm
 from dialeval.training.corpora import load_corpus
 from dialeval.training.language_model import LanguageModelOptions, LanguageModelRecipe
 from dialeval.training.loop import Settings
+from dialeval.training.rated_exchanges import RatedExchanges, exchanges_of
 from dialeval.training.train_lm import train_language_model
 
 OPTIONS = LanguageModelOptions(rank=4, batch_tokens=64, block=48)
@@ -69,15 +70,15 @@ def test_a_dialogue_of_a_rated_set_is_not_learned_from(tmp_path, corpus, base, m
     shared = "I would like to see the manager about this.", "He is out until Monday, I am afraid."
     with (corpus / "train" / "dialogues_train.txt").open("a") as file:
         file.write(" __eou__ ".join(shared) + "\n")
-    rated = tmp_path / "rated.csv"
-    rated.write_text(f'0,"{shared[0]}","{shared[1]}",' + ",".join("1" * 10) + "\n")
-    monkeypatch.setattr(train_lm, "rated_sets_here", lambda: (str(rated),))
+    rated = RatedExchanges((exchanges_of("ours", 1, [shared]),))
+    monkeypatch.setattr(train_lm, "known_exchanges", lambda: rated)
     settings = Settings(epochs=1, learning_rate=0.0)
     card = train_language_model(
         corpus, tmp_path / "mine", base=base, settings=settings, options=OPTIONS
     )
     assert card.data["train dialogues"] == 24
     assert card.data["dialogues left out because rated sets share them"] == 1
+    assert card.data["dialogues left out, by rated set"] == "ours 1"
 
 
 def test_a_killed_training_ends_with_the_same_adapter(tmp_path, corpus, base):

@@ -22,6 +22,7 @@ from dialeval.training.corpora import SPLITS, load_corpus
 from dialeval.training.embeddings import embed
 from dialeval.training.pair_corpus import Pair, load_pairs
 from dialeval.training.positives import generator_of, make_positives
+from dialeval.training.rated_exchanges import RatedExchanges, exchanges_of
 
 
 @pytest.fixture
@@ -67,17 +68,16 @@ def test_a_bounded_corpus_has_the_authors_proportions_and_the_same_texts(tmp_pat
     assert bounded.texts == whole.texts
 
 
-def test_dialogues_of_a_rated_set_are_not_learned_from(tmp_path, monkeypatch):
+def test_dialogues_of_a_rated_set_are_not_learned_from(tmp_path):
     shared = ["I would like to see the manager about this.", "He is out until Monday, I am afraid."]
     dialogues = [[f"query {i}", f"answer {i}"] for i in range(40)]
     path = write_dialogues(tmp_path / "c.jsonl", [*dialogues, [*shared, "Oh no."]])
-    rated = tmp_path / "rated.csv"
-    rated.write_text(f'0,"{shared[0]}","{shared[1]}",' + ",".join("1" * 10) + "\n")
+    rated = RatedExchanges((exchanges_of("ours", 1, [tuple(shared)]),))
     whole = load_pairs([path], "last")
-    kept = load_pairs([path], "last", rated=[str(rated)])
+    kept = load_pairs([path], "last", rated=rated)
     assert shared[1] in {answer for _, answer in as_texts(whole, "train")}
     assert shared[1] not in {answer for _, answer in as_texts(kept, "train")}
-    assert kept.left_out == 1
+    assert (kept.left_out.count, kept.left_out.by_set) == (1, {"ours": 1})
 
 
 def test_a_corpus_whose_wrong_responses_cannot_be_told_is_refused_at_once(tmp_path):

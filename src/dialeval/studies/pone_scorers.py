@@ -122,13 +122,11 @@ def draw(directories: Mapping[str, Path], encoder: str, setting: Setting) -> Dra
 
     from dialeval.training.decision_boundary import draw_boundaries
     from dialeval.training.fit_pair_scorer import prepare
-    from dialeval.training.pair_corpus import rated_sets_here
     from dialeval.training.train_pair_scorer import load_scorer
 
     data = prepare(
         [setting.data[CORPUS]],
         variants(encoder)[BASELINE],
-        rated=rated_sets_here(),
         source=setting.source,
     )
     networks = {title: load_scorer(directory)[1] for title, directory in directories.items()}
@@ -138,11 +136,11 @@ def draw(directories: Mapping[str, Path], encoder: str, setting: Setting) -> Dra
 def _place(options: PairScorerOptions, setting: Setting) -> Path:
     """A folder for everything that is trained alike on the same data."""
     from dialeval.models.source import Models
-    from dialeval.training.pair_corpus import load_pairs, rated_sets_here
+    from dialeval.training.pair_corpus import load_pairs
     from dialeval.training.positives import generator_of
+    from dialeval.training.rated_agreement import rated_here
 
-    rated = rated_sets_here()
-    corpus = load_pairs([setting.data[CORPUS]], options.context, most=options.pairs, rated=rated)
+    corpus = load_pairs([setting.data[CORPUS]], options.context, most=options.pairs)
     full = variants(options.encoder)[FULL]
     if generator := generator_of(options.positives):
         weights = Models().fingerprint(generator)
@@ -153,7 +151,7 @@ def _place(options: PairScorerOptions, setting: Setting) -> Path:
         "seeds": SEEDS,
         "model": (setting.source or Models()).fingerprint(options.encoder),
         "corpus": corpus.digest(),
-        "rated": rated,
+        "rated": list(rated_here()),
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     return cache_directory() / "studies" / "pone-ablation" / digest[:16]

@@ -12,17 +12,18 @@ becomes a soft label, (rating - lowest) / (highest - lowest), in these ways:
 
 Messages that one speaker sent in a row are one response where the rating is that of a dialogue.
 
-Nothing is learned from that rated sets on this machine hold too: a query with the same reply, or
-the same long text, letter case and punctuation aside. Where it is long, its whole dialogue goes.
+Nothing is learned from that rated sets hold too (`rated_exchanges`): a query with the same reply,
+or the same long text, letter case and punctuation aside. Where it is long, its whole dialogue goes.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,7 @@ import numpy as np
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.sample import Rating, Sample, Turn, letters
-from dialeval.training.corpora import LONG, Dialogue
-from dialeval.training.pair_corpus import rated_dialogues, rated_sets_here
+from dialeval.training.rated_exchanges import LeftOut, RatedExchanges, is_long, known_exchanges
 
 QUALITIES = ("turn_rating", "eval_score", "engagement")
 OF_BOTH_SPEAKERS = ("engagement",)
@@ -59,11 +59,11 @@ class Engaging:
 
 @dataclass(frozen=True)
 class EngagementData:
-    """`left_out` counts the responses that rated sets hold too."""
+    """`left_out` are the responses that rated sets hold too."""
 
     train: tuple[Engaging, ...]
     validation: tuple[Engaging, ...]
-    left_out: int = 0
+    left_out: LeftOut
 
     def digest(self) -> str:
         sha = hashlib.sha256()
@@ -78,20 +78,19 @@ class EngagementData:
 def load_engagement(
     data: Sequence[Path],
     *,
-    held_out: Sequence[str] | None = None,
+    rated: RatedExchanges | None = None,
     validation: float = 0.1,
     per_source: int | None = None,
     seed: int = 0,
 ) -> EngagementData:
     """Responses of files, folders and data sets by name, split by dialogue.
 
-    held_out    rated data sets that must stay unseen; None: all that are on this machine
+    rated       what must stay unseen; None: the rated sets that dialeval knows
     validation  share of the dialogues of each source to validate on; always the same ones
     per_source  learn from so many responses of each source, however many it has; None: from all
     """
     found = list(chain.from_iterable(read_engagement(path) for path in data))
-    names = rated_sets_here() if held_out is None else held_out
-    unseen = without_rated(found, chain.from_iterable(map(rated_dialogues, names)))
+    unseen, left_out = without_rated(found, known_exchanges() if rated is None else rated)
     held = _validation_dialogues(unseen, validation)
     validate = [one for one in unseen if (one.source, one.dialogue) in held]
     seen = set(map(_exchange, validate))
@@ -109,7 +108,7 @@ def load_engagement(
         )
     if per_source is not None:
         learn = balance(learn, per_source, np.random.default_rng(seed))
-    return EngagementData(tuple(learn), tuple(validate), len(found) - len(unseen))
+    return EngagementData(tuple(learn), tuple(validate), left_out)
 
 
 def read_engagement(path: Path) -> list[Engaging]:
@@ -143,25 +142,25 @@ def balance(
     return chosen
 
 
-def without_rated(examples: Sequence[Engaging], rated: Iterable[Dialogue]) -> list[Engaging]:
+def without_rated(
+    examples: Sequence[Engaging], rated: RatedExchanges
+) -> tuple[list[Engaging], LeftOut]:
     """The examples of which raters, whom a metric is to be compared with, saw nothing."""
-    exchanges: set[tuple[str, str]] = set()
-    long: set[str] = set()
-    for dialogue in rated:
-        turns = list(map(letters, dialogue))
-        exchanges.update(pairwise(turns))
-        long.update(turn for turn in turns if len(turn) >= LONG)
-
-    def is_long(exchange: tuple[str, str]) -> bool:
-        shared = exchange in exchanges and len("".join(exchange)) >= LONG
-        return shared or exchange[1] in long
-
-    tainted = {(one.source, one.dialogue) for one in examples if is_long(_exchange(one))}
-    return [
-        one
-        for one in examples
-        if (one.source, one.dialogue) not in tainted and _exchange(one) not in exchanges
-    ]
+    own: dict[Engaging, tuple[str, ...]] = {}
+    of_dialogue: dict[tuple[str, str], set[str]] = {}
+    for one in examples:
+        query = one.context[-1] if one.context else ""
+        shared = rated.sets_with_exchange(query, one.text)
+        own[one] = shared
+        long = {*rated.sets_with_long_turn(one.text), *(shared if is_long(query, one.text) else ())}
+        of_dialogue.setdefault((one.source, one.dialogue), set()).update(long)
+    kept, by_set = [], Counter[str]()
+    for one in examples:
+        if names := {*own[one], *of_dialogue[one.source, one.dialogue]}:
+            by_set.update(names)
+        else:
+            kept.append(one)
+    return kept, LeftOut(rated, "responses", len(examples) - len(kept), by_set)
 
 
 def _of_file(path: Path, source: str) -> Iterator[Engaging]:

@@ -126,14 +126,13 @@ def prepare(
     data: Sequence[Path],
     options: PairScorerOptions,
     *,
-    rated: Sequence[str] = (),
     source: ModelSource | None = None,
     say: Callable[[str], None] = lambda line: None,
     progress: Progress = lambda done, total: None,
 ) -> PairData:
-    """Pairs, variants and all vectors; `rated` are data sets that are not to be learned from."""
+    """Pairs, variants and all vectors."""
     words = options.truncate_words
-    corpus = load_pairs(data, options.context, words=words, most=options.pairs, rated=rated)
+    corpus = load_pairs(data, options.context, words=words, most=options.pairs)
     say(f"{corpus.name}: {len(corpus.train):,} pairs to learn from")
     positives = make_positives(
         options.positives,

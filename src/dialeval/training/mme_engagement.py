@@ -17,7 +17,6 @@ import numpy as np
 from dialeval.training.card import licence_of
 from dialeval.training.engagement_data import Engaging, balance, load_engagement
 from dialeval.training.judge_recipe import Example
-from dialeval.training.pair_corpus import rated_sets_here
 from dialeval.training.train_text_judge import Lesson
 
 
@@ -48,8 +47,7 @@ def engagement_lesson(
             **_counts("to learn from", found.train),
             **_counts("to validate on", found.validation),
             "responses of each source in an epoch": per_source,
-            "responses left out because rated sets hold them": found.left_out,
-            "rated sets that were here": ", ".join(rated_sets_here()) or "none",
+            **found.left_out.facts(),
         },
         licence=licence or licence_of(data),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from dialeval.training.card import licence_of
 from dialeval.training.fluency_examples import fluency_example
 from dialeval.training.judge_recipe import Example
-from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs, rated_sets_here
+from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs
 from dialeval.training.stopwords import STOPWORDS
 from dialeval.training.train_text_judge import Lesson, corpus_facts
 
@@ -22,8 +22,7 @@ def fluency_lesson(
     data: Sequence[Path], *, examples: int | None, held_out: int, seed: int, licence: str | None
 ) -> Lesson:
     """`examples` per epoch (None: one of each response), `held_out` to validate and to test."""
-    rated = rated_sets_here()
-    corpus = load_pairs(data, "last", words=WHOLE, rated=rated)
+    corpus = load_pairs(data, "last", words=WHOLE)
     responses = _responses(corpus, corpus.train)
 
     def spoiled(texts: Iterable[str], generator: np.random.Generator) -> list[Example]:
@@ -45,7 +44,7 @@ def fluency_lesson(
         validation=held(corpus.validation),
         measured={"test": held(corpus.test)},
         digest=corpus.digest(),
-        data=corpus_facts(corpus, rated)
+        data=corpus_facts(corpus)
         | {"responses to learn from": len(responses), "examples per epoch": len(of_epoch(0))},
         licence=licence or licence_of(data),
     )

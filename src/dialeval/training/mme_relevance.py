@@ -26,7 +26,7 @@ from dialeval.training.card import licence_of
 from dialeval.training.fluency_examples import drop_stopwords, words_of
 from dialeval.training.judge_recipe import Example
 from dialeval.training.negative_sampling import NegativeSampler, SamplerName, SamplerOptions
-from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs, rated_sets_here
+from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs
 from dialeval.training.stopwords import STOPWORDS
 from dialeval.training.train_ruber import load_table
 from dialeval.training.train_text_judge import Lesson, corpus_facts
@@ -48,8 +48,7 @@ def relevance_lesson(
     negatives: Negatives = "middle",
 ) -> Lesson:
     """`examples` per epoch (None: one of each pair), `held_out` of them to validate and test."""
-    rated = rated_sets_here()
-    corpus = load_pairs(data, "sum", words=WHOLE, rated=rated)
+    corpus = load_pairs(data, "sum", words=WHOLE)
     table = load_table(vectors)
 
     def made(
@@ -89,7 +88,7 @@ def relevance_lesson(
             "test, similar negatives": held(corpus.test, "weighted"),
         },
         digest=corpus.digest(),
-        data=corpus_facts(corpus, rated)
+        data=corpus_facts(corpus)
         | {"pairs to learn from": len(corpus.train), "examples per epoch": len(of_epoch(0))},
         licence=licence or licence_of(data),
     )

@@ -5,26 +5,29 @@ or all turns before it (multi-turn): the rule by which turns become one vector d
 
 Corpora have their splits, or are split by dialogue (`corpora`), and each pair counts once: what is
 held out is taken out of what is learned from, pair by pair. Dialogues that share an exchange with a
-rated set that lies on this machine are not learned from at all, so that agreement with its raters
-can be reported. An utterance is its last 100 words, as the encoder will read it.
+rated set that dialeval knows are not learned from at all (`rated_exchanges`), so that agreement
+with its raters can be reported. An utterance is its last 100 words, as the encoder will read it.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from dialeval.datasets import DATASETS, find_dataset
 from dialeval.errors import UsageError
 from dialeval.models.pair_scorer_network import ContextRule, last_words
-from dialeval.sample import Sample
-from dialeval.training.corpora import Corpus, Dialogue, load_corpus, without_overlap
+from dialeval.training.corpora import Dialogue, load_corpus
+from dialeval.training.rated_exchanges import (
+    LeftOut,
+    RatedExchanges,
+    known_exchanges,
+    without_rated,
+)
 
 SPLITS = ("train", "validation", "test")
 FEWEST = 2
@@ -42,14 +45,14 @@ class Pair:
 @dataclass(frozen=True)
 class PairCorpus:
     """`texts` holds every utterance of the corpus once, so that its vectors are computed once
-    whatever pairs are made of it; `left_out` counts dialogues that rated sets share."""
+    whatever pairs are made of it; `left_out` are the dialogues that rated sets share."""
 
     name: str
     texts: tuple[str, ...]
     train: tuple[Pair, ...]
     validation: tuple[Pair, ...]
     test: tuple[Pair, ...]
-    left_out: int = 0
+    left_out: LeftOut
 
     def digest(self) -> str:
         sha = hashlib.sha256()
@@ -68,18 +71,21 @@ def load_pairs(
     *,
     words: int = 100,
     most: int | None = None,
-    rated: Sequence[str] = (),
+    rated: RatedExchanges | None = None,
 ) -> PairCorpus:
     """Pairs of one or several corpora.
 
     words   the end of an utterance that is read
     most    learn from at most so many pairs, drawn by lot, and hold out an 18th of that for each of
             validation and test, as the authors did (45 000, 2 500, 2 500)
-    rated   data sets whose dialogues are not to be learned from
+    rated   what is not to be learned from; None: the rated sets that dialeval knows
     """
-    corpora = [load_corpus(path) for path in data]
-    kept = without_rated(corpora, rated)
-    left_out = sum(map(_size, corpora)) - sum(map(_size, kept))
+    rated = known_exchanges() if rated is None else rated
+    kept, left_out = [], LeftOut(rated)
+    for path in data:
+        corpus, shared = without_rated(load_corpus(path), rated)
+        kept.append(corpus)
+        left_out += shared
     numbers: dict[str, int] = {}
     splits = {
         split: _pairs(chain.from_iterable(getattr(c, split) for c in kept), rule, words, numbers)
@@ -91,9 +97,9 @@ def load_pairs(
         held_out = max(FEWEST, most // 18)
         sizes = {"train": most, "validation": held_out, "test": held_out}
         splits = {s: _draw(pairs, sizes[s]) for s, pairs in splits.items()}
-    name = "+".join(corpus.name for corpus in corpora)
+    name = "+".join(corpus.name for corpus in kept)
     for split, pairs in splits.items():
-        _check_enough(name, split, pairs, left_out)
+        _check_enough(name, split, pairs, left_out.count)
     return PairCorpus(name, tuple(numbers), left_out=left_out, **splits)
 
 
@@ -105,49 +111,6 @@ def _check_enough(name: str, split: str, pairs: Sequence[Pair], left_out: int) -
             f"{name}: {len(pairs):,} pairs with {different} different responses for {split} are too"
             f" few: it takes {FEWEST} of them, to tell one from another.{why} Take more dialogues."
         )
-
-
-def rated_sets_here() -> tuple[str, ...]:
-    """The rated data sets on this machine, by name."""
-    return tuple(
-        f"{dataset.name}/{part.name}"
-        for dataset in DATASETS.values()
-        if dataset.kind == "rated" and find_dataset(dataset.name) is not None
-        for part in dataset.parts
-        if part.qualities and find_dataset(f"{dataset.name}/{part.name}") is not None
-    )
-
-
-def rated_dialogues(name: str) -> list[Dialogue]:
-    """The conversations of a rated set: contexts with what was answered, and with references."""
-    from dialeval.readers import load
-
-    return [dialogue for sample in load(name) for dialogue in _conversations(sample)]
-
-
-def _conversations(sample: Sample) -> list[Dialogue]:
-    before = tuple(turn.text for turn in sample.context)
-    answers = [a for a in (sample.response, *sample.references) if a is not None]
-    return [(*before, answer) for answer in answers] or [before]
-
-
-def without_rated(corpora: Sequence[Corpus], rated: Sequence[str]) -> list[Corpus]:
-    """The corpora without what rated sets share. Held-out dialogues stay: nothing is learned from
-    them."""
-    forbidden = tuple(chain.from_iterable(rated_dialogues(name) for name in rated))
-    return [replace(corpus, train=without_overlap(corpus.train, forbidden)) for corpus in corpora]
-
-
-def left_out_facts(left_out: int, rated: Sequence[str]) -> dict[str, Any]:
-    """For the card."""
-    return {
-        "dialogues left out because rated sets share them": left_out,
-        "rated sets that were here": ", ".join(rated) or "none",
-    }
-
-
-def _size(corpus: Corpus) -> int:
-    return len(corpus.train)
 
 
 def _pairs(

@@ -64,11 +64,15 @@ def load_rated(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[RatedPairs]:
     """Those of `RATED` that are here."""
-    here = [(name, quality) for name, quality in RATED.items() if find_dataset(name) is not None]
     return [
         _read(name, quality, encoder, rule, pooling, words, source, progress)
-        for name, quality in here
+        for name, quality in rated_here().items()
     ]
+
+
+def rated_here() -> dict[str, str]:
+    """Those of `RATED` that lie on this machine."""
+    return {name: quality for name, quality in RATED.items() if find_dataset(name) is not None}
 
 
 def _read(

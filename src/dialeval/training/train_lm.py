@@ -24,7 +24,7 @@ from dialeval.training.language_model import (
     encode_dialogues,
 )
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.pair_corpus import left_out_facts, rated_sets_here, without_rated
+from dialeval.training.rated_exchanges import known_exchanges, without_rated
 from dialeval.training.workplace import exclusive, refuse_finished
 
 
@@ -48,8 +48,7 @@ def train_language_model(
     before and after training are those of the test split.
     """
     refuse_finished(out)
-    whole, rated = load_corpus(data, format), rated_sets_here()
-    (corpus,) = without_rated([whole], rated)
+    corpus, left_out = without_rated(load_corpus(data, format), known_exchanges())
     say(f"{corpus.name}: {len(corpus.train):,} dialogues to train on")
     with exclusive(out), offline():
         model, tokenizer = _load_base(base, options.block)
@@ -82,7 +81,7 @@ def train_language_model(
             base=base,
             licence=licence or licence_of([data]),
             data=_about(corpus, recipe.tokens, state.step, len(recipe.batches(0)))
-            | left_out_facts(len(whole.train) - len(corpus.train), rated),
+            | left_out.facts(),
             settings=asdict(settings) | asdict(options),
             scores={
                 f"test perplexity before ({len(test)} dialogues)": before,

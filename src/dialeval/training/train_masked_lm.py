@@ -29,7 +29,7 @@ from dialeval.training.loop import (
     unseen,
 )
 from dialeval.training.masked_lm import MaskedLMOptions, MaskedLMRecipe
-from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs, rated_sets_here
+from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs
 from dialeval.training.workplace import exclusive, refuse_finished
 
 WHOLE = 10_000
@@ -56,8 +56,7 @@ def train_masked_lm(
     opened one after the other: a terminal shows one at a time.
     """
     refuse_finished(out)
-    rated = rated_sets_here()
-    corpus = load_pairs(data, "last", words=WHOLE, rated=rated)
+    corpus = load_pairs(data, "last", words=WHOLE)
     validation = draw(responses(corpus, corpus.validation), evaluate_on)
     test = draw(responses(corpus, corpus.test), evaluate_on)
     held_out = {*responses(corpus, corpus.validation), *responses(corpus, corpus.test)}
@@ -96,8 +95,7 @@ def train_masked_lm(
                 "responses to learn from": recipe.responses,
                 "responses for validation": len(validation),
                 "responses for test": len(test),
-                "dialogues left out because rated sets share them": corpus.left_out,
-                "rated sets that were here": ", ".join(rated) or "none",
+                **corpus.left_out.facts(),
             },
             settings=asdict(settings) | asdict(options),
             scores=scores,

@@ -49,7 +49,6 @@ from dialeval.training.fit_pair_scorer import (
 )
 from dialeval.training.loop import Progress, Report, Settings, unseen
 from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
-from dialeval.training.pair_corpus import rated_sets_here
 from dialeval.training.pair_scorer import accuracy
 from dialeval.training.rated_agreement import (
     Agreement,
@@ -131,11 +130,8 @@ def train_pair_scorer(
             f" {other[0].encoder!r}, not {options.pooling} vectors of {options.encoder!r}"
         )
     with exclusive(out):
-        rated_names = rated_sets_here()
         with vectors_bar() as progress:
-            found = prepare(
-                data, options, rated=rated_names, source=source, say=say, progress=progress
-            )
+            found = prepare(data, options, source=source, say=say, progress=progress)
             rated = load_rated(
                 options.encoder,
                 options.context,
@@ -164,7 +160,7 @@ def train_pair_scorer(
             networks = {TITLES.get(other[0].metric, other[0].metric): other[1], **networks}
         drawing = draw_boundaries(networks, found, np.random.default_rng(0))
         write_text(out / "boundary.svg", drawing.svg())
-        card = _card(out.name, best, trained, found, options, settings, rated_names, rated)
+        card = _card(out.name, best, trained, found, options, settings, rated)
         card = replace(card, command=command, licence=licence or licence_of(data))
         card.write(out)
         shutil.rmtree(out / "stages")
@@ -235,7 +231,6 @@ def _card(
     data: PairData,
     options: PairScorerOptions,
     settings: Settings,
-    rated_names: Sequence[str],
     rated: Sequence[RatedPairs],
 ) -> Card:
     corpus, options = data.corpus, data.used(options)
@@ -273,8 +268,7 @@ def _card(
             "variants of responses": sum(map(len, data.train.of_pair)),
             "pairs for validation": len(corpus.validation),
             "pairs for test": len(corpus.test),
-            "dialogues left out for rated sets": corpus.left_out,
-            "rated sets": ", ".join(rated_names) or "none here",
+            **corpus.left_out.facts(),
         },
         settings=_flat(asdict(settings) | asdict(options))
         | {"sampler of the first stage": first_sampler(options)},

@@ -17,7 +17,7 @@ from dialeval.models.source import Models, ready
 from dialeval.models.word_vectors import WordVectorTable, load
 from dialeval.training.card import Card, licence_of
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.pair_corpus import load_pairs, rated_sets_here
+from dialeval.training.pair_corpus import load_pairs
 from dialeval.training.ruber import RuberOptions, RuberRecipe, WordNumbers, measures
 from dialeval.training.workplace import exclusive, refuse_finished
 
@@ -43,8 +43,7 @@ def train_ruber(
     """Trains, saves and measures; continues where an earlier call into `out` was killed."""
     refuse_finished(out)
     table = load_table(vectors)
-    rated = rated_sets_here()
-    corpus = load_pairs(data, "last", words=WHOLE, most=pairs, rated=rated)
+    corpus = load_pairs(data, "last", words=WHOLE, most=pairs)
     say(f"{corpus.name}: {len(corpus.train):,} pairs to learn from")
     config = RuberConfig(vectors, table.vectors.shape[1], units, units, words)
     with exclusive(out):
@@ -85,8 +84,7 @@ def train_ruber(
                 "pairs for validation": len(corpus.validation),
                 "pairs for test": len(corpus.test),
                 "words without a vector": f"{unknown:,} of {read:,}",
-                "dialogues left out because rated sets share them": corpus.left_out,
-                "rated sets that were here": ", ".join(rated) or "none",
+                **corpus.left_out.facts(),
             },
             settings=asdict(settings) | asdict(options) | asdict(config),
             scores={

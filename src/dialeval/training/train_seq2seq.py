@@ -19,8 +19,8 @@ from dialeval.training.architectures import (
 from dialeval.training.card import Card, licence_of
 from dialeval.training.corpora import Corpus, load_corpus
 from dialeval.training.loop import Report, Settings, State, forget_checkpoint, train
-from dialeval.training.pair_corpus import left_out_facts, rated_sets_here, without_rated
 from dialeval.training.pairs import encode_pairs
+from dialeval.training.rated_exchanges import known_exchanges, without_rated
 from dialeval.training.seq2seq import Seq2SeqOptions, Seq2SeqRecipe, describe
 from dialeval.training.vocabulary import build_tokenizer
 from dialeval.training.workplace import exclusive, refuse_finished
@@ -124,8 +124,7 @@ def train_seq2seq(
     `evaluate_on` bounds how many dialogues of validation and of test are looked at.
     """
     refuse_finished(out)
-    whole, rated = load_corpus(data, format), rated_sets_here()
-    (corpus,) = without_rated([whole], rated)
+    corpus, left_out = without_rated(load_corpus(data, format), known_exchanges())
     options, seed = plan.options, plan.settings.seed
     with exclusive(out), offline():
         tokenizer = build_tokenizer(
@@ -172,8 +171,7 @@ def train_seq2seq(
             seed=seed,
             base="none",
             licence=licence or licence_of([data]),
-            data=_about(corpus, recipe, state)
-            | left_out_facts(len(whole.train) - len(corpus.train), rated),
+            data=_about(corpus, recipe, state) | left_out.facts(),
             settings=asdict(plan.settings) | asdict(options) | asdict(plan.architecture),
             scores={f"test perplexity per token ({len(test):,} replies)": perplexity},
             curve=state.curve,

@@ -18,7 +18,7 @@ from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork
 from dialeval.training.card import Card
 from dialeval.training.judge_recipe import Example, Examples, accuracy, targets_of
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.pair_corpus import PairCorpus, left_out_facts
+from dialeval.training.pair_corpus import PairCorpus
 from dialeval.training.text_judge import TextJudgeRecipe
 from dialeval.training.twin_judge import TwinJudgeRecipe
 from dialeval.training.workplace import exclusive, refuse_finished
@@ -98,12 +98,12 @@ def _digest(examples: Sequence[Example]) -> str:
     return sha.hexdigest()
 
 
-def corpus_facts(corpus: PairCorpus, rated: Sequence[str]) -> dict[str, Any]:
+def corpus_facts(corpus: PairCorpus) -> dict[str, Any]:
     """What a card says about the dialogues that were learned from."""
     return {
         "corpus": corpus.name,
         "sha256": corpus.digest(),
-        **left_out_facts(corpus.left_out, rated),
+        **corpus.left_out.facts(),
     }
 
 

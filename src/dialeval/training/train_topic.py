@@ -36,7 +36,7 @@ from dialeval.question import Judge
 from dialeval.training.card import Card, licence_of
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
 from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
-from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs, rated_sets_here
+from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs
 from dialeval.training.rated_agreement import RATED
 from dialeval.training.topic_graph import (
     TopicGraphOptions,
@@ -141,8 +141,7 @@ def train_topic(
                 "pairs for test": len(found.corpus.test),
                 "keywords": len(found.tables.numbers),
                 "words of the graph of concepts": len(concepts.words),
-                "dialogues left out because rated sets share them": found.corpus.left_out,
-                "rated sets that were here": ", ".join(rated_sets_here()) or "none",
+                **found.corpus.left_out.facts(),
             },
             settings=asdict(settings) | asdict(options) | asdict(config),
             scores={
@@ -175,7 +174,7 @@ def prepare(
     say: Callable[[str], None] = lambda line: None,
 ) -> TopicData:
     """Keywords of every utterance, with frequencies from those that are learned from."""
-    corpus = load_pairs(data, "sum", words=WHOLE, most=most, rated=rated_sets_here())
+    corpus = load_pairs(data, "sum", words=WHOLE, most=most)
     if not corpus.train:
         raise UsageError(f"{corpus.name}: no pairs to learn from")
     say(f"{corpus.name}: {len(corpus.train):,} pairs to learn from")

@@ -53,8 +53,8 @@ def mme_specificity(
 ) -> None:
     """Teach an encoder which words to expect in a response, for specificity.
 
-    The result is named in a metric: -m mme-specificity:model=DIR. Dialogues that a rated data set
-    on this machine shares are not learned from. A training that was interrupted goes on where it
+    The result is named in a metric: -m mme-specificity:model=DIR. Dialogues that share an exchange
+    with a rated data set are not learned from. A training that was interrupted goes on where it
     stopped if the same command is given again.
     """
     from dialeval.errors import UsageError
