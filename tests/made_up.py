@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from dialeval.compose.composition import VALUE, Composition, Term, term_signature
 from dialeval.metric import Metric, Part, option
 from dialeval.question import Answer, Embed, Model, Question
+from dialeval.registry import make_metric
 from dialeval.sample import Rating, Sample, Turn
-from dialeval.scores import Score
+from dialeval.scores import Calibration, Score
 
 
 def sample(number: int, response: str | None = "fine thanks", system: str = "bot") -> Sample:
@@ -95,3 +97,19 @@ class Floored(Metric):
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         return Score(-float(len((sample.response or "").split())))
+
+
+def term(spec: str, scales: Mapping[str, Calibration] | None = None) -> Term:
+    """A term of a composition, with the signature of a metric that no model answers."""
+    metric = make_metric(spec)
+    return Term(metric.label, term_signature(metric.signature({})), metric.direction, scales or {})
+
+
+WORDS = {VALUE: Calibration("quartile", 1.0, 5.0, 10)}
+
+
+def two_terms(weight: float) -> Composition:
+    """The words of the response, from 1 to 5, with this weight; BLEU-1 has the rest."""
+    return Composition(
+        (term("length", WORDS), term("bleu:n=1")), {"overall": (weight, 1.0 - weight)}
+    )

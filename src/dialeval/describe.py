@@ -9,7 +9,7 @@ import typing
 from dataclasses import dataclass
 from typing import Any
 
-from dialeval.metric import Metric, render_option
+from dialeval.metric import Metric, option_fields, render_option
 from dialeval.options import type_name
 from dialeval.registry import METRICS
 
@@ -94,7 +94,7 @@ def _options(cls: type[Metric]) -> tuple[OptionDescription, ...]:
             render_option(field.default),
             field.metadata.get("summary", ""),
         )
-        for field in dataclasses.fields(cls)
+        for field in option_fields(cls)
     )
 
 

@@ -15,6 +15,17 @@ A metric is a frozen dataclass whose fields are its options:
 
 It never touches a model, a file or the network. What it wants to know from a model it asks for with
 `ask`; the engine passes the answers, in the same order, to `score`.
+
+A metric whose option names a file reads it once, when it is made, and keeps what it read:
+
+    follow_ups: str = option("full", "a set of follow-ups by name, or a file")
+    texts: FollowUps = bound()
+
+    def __post_init__(self):
+        self.bind(texts=load_follow_ups(self.follow_ups))
+
+What is bound travels with the metric to the workers of a cluster, and `signature_fields` names its
+digest. So a file that changes while a run is under way moves no score.
 """
 
 from __future__ import annotations
@@ -85,6 +96,19 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def bound() -> Any:
+    """A field that holds what an option named, as it was when the metric was made.
+
+    It cannot be set from outside; `__post_init__` fills it with `Metric.bind`.
+    """
+    return dataclasses.field(init=False, repr=False, hash=False)
+
+
+def option_fields(metric: Metric | type[Metric]) -> list[dataclasses.Field[Any]]:
+    """The options of a metric: all of its fields but those that are bound."""
+    return [field for field in dataclasses.fields(metric) if field.init]
+
+
 @dataclass(frozen=True)
 class Metric:
     """Base of all metrics. The class attributes are the declaration; nothing else repeats them."""
@@ -149,14 +173,19 @@ class Metric:
         return {}
 
     def options(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {field.name: getattr(self, field.name) for field in option_fields(self)}
+
+    def bind(self, **found: Any) -> None:
+        """Fills fields that are declared with `bound`. Only `__post_init__` may call this."""
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
 
     @property
     def label(self) -> str:
         """How tables name this metric: its name and the options that differ from the default."""
         changed = [
             f"{field.name}={render_option(getattr(self, field.name))}"
-            for field in dataclasses.fields(self)
+            for field in option_fields(self)
             if getattr(self, field.name) != field.default
         ]
         return f"{self.name}:{','.join(changed)}" if changed else self.name
@@ -166,7 +195,7 @@ class Metric:
         known = fingerprints or {}
         fields = {
             field.name: render_option(getattr(self, field.name))
-            for field in dataclasses.fields(self)
+            for field in option_fields(self)
             if field.metadata.get("moves_score", True)
         }
         for role, model in self.models().items():

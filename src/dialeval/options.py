@@ -55,7 +55,8 @@ def _unquote(value: str) -> str:
 def build(cls: type[T], given: Mapping[str, object], what: str) -> T:
     """An instance of the dataclass `cls` with checked options; `what` names it in messages."""
     hints = typing.get_type_hints(cls)
-    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    settable = (field for field in dataclasses.fields(cls) if field.init)  # type: ignore[arg-type]
+    fields = {field.name: field for field in settable}
     values: dict[str, Any] = {}
     for key, raw in given.items():
         if key not in fields:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dialeval.compose.composition import MEAN_OF_ALL, VALUE, Composition, Term
 from dialeval.compose.composition_file import (
-    MissingWeightsError,
     find_composition,
     read_composition,
     save_composition,
@@ -160,7 +159,7 @@ def test_overall_without_weights_is_the_mean_over_all_qualities():
 
 
 def test_weights_that_are_not_shipped_are_missing_with_advice():
-    with pytest.raises(MissingWeightsError, match="Fit your own: dialeval compose fit"):
+    with pytest.raises(UsageError, match="Fit your own: dialeval compose fit"):
         find_composition("no-such-weights")
 
 

@@ -15,11 +15,12 @@ import uuid
 from pathlib import Path
 
 import pytest
-from made_up import Asking, Floored, LengthModels, samples
+from made_up import Asking, Floored, LengthModels, samples, two_terms
 from ray_metrics import Deadly, MissingElsewhere, OtherWeightsElsewhere
 
 import dialeval
 from dialeval.cli import main
+from dialeval.compose.composition_file import save_composition
 from dialeval.engine.job import Job
 from dialeval.errors import JobError
 from dialeval.examples import three_bots
@@ -43,7 +44,7 @@ def started():
     mark = f"DIALEVAL_TEST_{uuid.uuid4().hex}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(mark, "1")
-        patch.setenv("PYTHONPATH", str(TESTS))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), *sys.path]))
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.delenv("RAY_ADDRESS", raising=False)
         with cluster(workers=2):
@@ -119,6 +120,16 @@ def test_a_neural_metric_gives_the_scores_of_the_local_engine(tmp_path):
     assert there.scores(label) == pytest.approx(here.scores(label), abs=1e-4)
     assert len(set(here.scores(label))) > 3
     assert there.signatures == here.signatures
+
+
+def test_workers_score_with_the_files_that_the_metrics_were_made_with(tmp_path):
+    weights = tmp_path / "crs.json"
+    save_composition(two_terms(0.25), weights)
+    metrics, data = [make_metric(f"mme-crs:weights={weights}")], samples(100)
+    score_here(tmp_path / "here", metrics, data)
+    save_composition(two_terms(0.75), weights)
+    score_on_ray(tmp_path / "ray", metrics, data)
+    assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "here")
 
 
 def test_a_worker_that_is_killed_costs_a_retry_and_not_the_job(tmp_path):

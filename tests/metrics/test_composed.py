@@ -6,27 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_up import LengthModels, sample, samples
+from made_up import WORDS, LengthModels, sample, samples, term
 
 import dialeval
 from dialeval.check import check_metric
 from dialeval.compose.apply import apply_composition
-from dialeval.compose.composition import VALUE, Composition, Term, term_signature
+from dialeval.compose.composition import Composition
 from dialeval.compose.composition_file import SHIPPED, save_composition
 from dialeval.compose.fit import fit
 from dialeval.compose.gathering import gather
-from dialeval.errors import UsageError
+from dialeval.errors import InputError, UsageError
 from dialeval.registry import make_metric, make_metrics
 from dialeval.sample import Rating, Sample, Turn
 from dialeval.scores import Calibration
-
-
-def term(spec, scales=None):
-    metric = make_metric(spec)
-    return Term(metric.label, term_signature(metric.signature({})), metric.direction, scales or {})
-
-
-WORDS = {VALUE: Calibration("quartile", 1.0, 5.0, 10)}
 
 
 @pytest.fixture
@@ -122,12 +114,9 @@ def asking(monkeypatch):
     """The metric `asking` of the made-up ones, by name."""
     from made_up import Asking
 
-    from dialeval.compose import composition
     from dialeval.registry import METRICS
 
     monkeypatch.setitem(METRICS._loaded, "asking", Asking)
-    yield
-    composition._metric.cache_clear()
 
 
 def test_another_model_than_the_fitted_one_is_refused(asking, tmp_path):
@@ -165,15 +154,20 @@ def test_a_dialogue_is_judged_by_terms_that_judge_dialogues(tmp_path):
     assert found.note == "bleu: no response"
 
 
-def test_without_weights_the_metric_says_so_when_it_is_to_score(monkeypatch, tmp_path):
+def test_without_weights_the_metric_cannot_be_made(monkeypatch, tmp_path):
     from dialeval.compose import composition_file
 
     monkeypatch.setattr(composition_file, "SHIPPED", tmp_path)
-    metric = make_metric("mme-crs")
-    assert "weights:mme-crs@missing" in str(metric.signature())
-    assert metric.parts() == ()
     with pytest.raises(UsageError, match="no weights 'mme-crs' come with this dialeval"):
-        dialeval.score(samples(3), ["mme-crs"])
+        make_metric("mme-crs")
+
+
+def test_a_composition_of_itself_is_refused(tmp_path):
+    path = tmp_path / "c.json"
+    save_composition(Composition((term("length", WORDS),), {"overall": (1.0,)}), path)
+    path.write_text(path.read_text().replace('"length"', f'"mme-crs:weights={path}"'))
+    with pytest.raises(InputError, match=r"terms\[0\].metric: .* is a composition itself"):
+        make_metric(f"mme-crs:weights={path}")
 
 
 def test_the_shipped_weights_are_of_the_seven_sub_metrics():

@@ -78,7 +78,14 @@ def test_a_bad_file_of_follow_ups_is_refused(tmp_path, text):
     path = tmp_path / "mine.json"
     path.write_text(text)
     with pytest.raises(UsageError, match="follow-ups"):
-        make_metric("full", follow_ups=str(path)).ask(TURN)
+        make_metric("full", follow_ups=str(path))
+
+
+def test_full_without_a_complaint_is_refused(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text('{"positive": ["Nice!"]}')
+    with pytest.raises(UsageError, match="'full' needs negative follow-ups"):
+        make_metric("full", follow_ups=str(path))
 
 
 def test_fed_has_18_qualities_and_63_follow_ups(golden):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.errors import DialevalError, UsageError
-from dialeval.metric import Metric
+from dialeval.metric import Metric, option_fields
 from dialeval.options import build
 from dialeval.question import (
     Answer,
@@ -79,7 +79,7 @@ class Bench:
         return score
 
     def all_alternatives(self) -> Iterator[Metric]:
-        for field in dataclasses.fields(self.metric):
+        for field in option_fields(self.metric):
             yield from self.alternatives(field)
 
     def alternatives(self, field: dataclasses.Field[Any]) -> Iterator[Metric]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import math
 import pickle
 import re
@@ -13,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from dialeval.check.bench import Bench, MetricCheckError, require
-from dialeval.metric import Direction, Metric, Need, Pool
+from dialeval.metric import Direction, Metric, Need, Pool, option_fields
 from dialeval.options import build, split_spec
 from dialeval.question import Answer, Question
 from dialeval.sample import Level, Sample, Turn, Variant
@@ -58,7 +57,7 @@ def documented(bench: Bench) -> None:
         "the class has no docstring; say in one line what it measures.",
     )
     require(bool(bench.metric.citation), "citation is empty; name authors, title, venue and year.")
-    for field in dataclasses.fields(bench.metric):
+    for field in option_fields(bench.metric):
         require(
             bool(field.metadata.get("summary")),
             f"option {field.name!r} has no summary; declare it with option(default, summary).",
@@ -132,7 +131,7 @@ def signature_parses(bench: Bench) -> None:
 
 def signature_holds_what_moves_the_score(bench: Bench) -> None:
     """Two settings that may score differently have different signatures, and no others do."""
-    for field in dataclasses.fields(bench.metric):
+    for field in option_fields(bench.metric):
         moves = field.metadata.get("moves_score", True)
         for other in bench.alternatives(field):
             differs = str(other.signature()) != str(bench.metric.signature())

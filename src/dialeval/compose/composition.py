@@ -15,12 +15,12 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from dialeval.compose.crs import Weights, mean_weights, uniform_weights
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.metric import Direction, Metric
+from dialeval.options import split_spec
 from dialeval.registry import make_metric
 from dialeval.scores import Calibration, PartValue, Signature
 
@@ -49,10 +49,13 @@ class Term:
     signature: str
     direction: Direction = "higher"
     scales: Mapping[str, Calibration] = field(default_factory=dict)
+    metric: Metric = field(init=False, repr=False, compare=False)
+    """Made together with the term, so that files that it names are read then and not later."""
 
-    @property
-    def metric(self) -> Metric:
-        return _metric(self.spec)
+    def __post_init__(self) -> None:
+        if split_spec(self.spec)[0] in COMPOSED:
+            raise UsageError(f"{self.spec} is a composition itself")
+        object.__setattr__(self, "metric", make_metric(self.spec))
 
     def scaled(self, value: float, parts: Mapping[str, PartValue]) -> float:
         """From what `Metric.score` gives to a number from 0 to 1 that is better the higher."""
@@ -175,11 +178,6 @@ def difference(term: Term, now: str) -> str:
         if before.get(key) != after.get(key)
     ]
     return "; ".join(changed) or f"{term.signature} instead of {now}"
-
-
-@cache
-def _metric(spec: str) -> Metric:
-    return make_metric(spec)
 
 
 def _same_word(quality: str, names: Mapping[str, object]) -> Sequence[str]:

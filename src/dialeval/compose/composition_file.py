@@ -16,13 +16,12 @@ from __future__ import annotations
 import json
 import math
 import typing
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dialeval.compose.composition import COMPOSED, VALUE, Composition, Term
+from dialeval.compose.composition import VALUE, Composition, Term
 from dialeval.errors import DialevalError, InputError, Problem, UsageError, did_you_mean
-from dialeval.metric import Direction
+from dialeval.metric import Direction, Metric
 from dialeval.scores import Calibration, CalibrationKind, Signature
 from dialeval.storage import write_json
 
@@ -32,25 +31,13 @@ LARGEST = 10_000_000
 """Bytes. A composition of a hundred metrics on a hundred data sets has a tenth of that."""
 
 
-class MissingWeightsError(UsageError):
-    """The weights that come with dialeval are not in this installation."""
-
-
 def save_composition(composition: Composition, path: Path) -> None:
     write_json(path, {"format": FORMAT, **composition.to_record()})
 
 
 def find_composition(wanted: str) -> Composition:
-    """Shipped weights by name, or a file; read again only where the file has changed."""
-    path = composition_path(wanted)
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise UsageError(
-            f"{path}: cannot read weights: {error.strerror}. Make them: dialeval compose fit"
-            " RUN... -o FILE.json"
-        ) from None
-    return _read_once(path, status.st_mtime_ns, status.st_size)
+    """Shipped weights by name, or a file."""
+    return read_composition(composition_path(wanted))
 
 
 def composition_path(wanted: str) -> Path:
@@ -61,17 +48,12 @@ def composition_path(wanted: str) -> Path:
     if not path.is_file():
         known = sorted(file.stem for file in SHIPPED.glob("*.json"))
         there = f" There are: {', '.join(known)}." if known else ""
-        raise MissingWeightsError(
+        raise UsageError(
             f"no weights {wanted!r} come with this dialeval.{did_you_mean(wanted, known)}{there}"
             " Fit your own: dialeval compose fit RUN... -o crs.json, then -m"
             " mme-crs:weights=crs.json"
         )
     return path
-
-
-@lru_cache(maxsize=32)
-def _read_once(path: Path, changed: int, size: int) -> Composition:
-    return read_composition(path)
 
 
 def read_composition(path: Path) -> Composition:
@@ -81,7 +63,10 @@ def read_composition(path: Path) -> Composition:
             raise UsageError(f"{path}: {path.stat().st_size:,} bytes are no composition")
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"{path}: cannot read weights: {error.strerror}") from None
+        raise UsageError(
+            f"{path}: cannot read weights: {error.strerror}. Make them: dialeval compose fit"
+            " RUN... -o FILE.json"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not a readable JSON file: {error}") from None
     return _Reader(path).composition(record)
@@ -105,12 +90,13 @@ class _Reader:
                 f"{self.path}: format: is {record['format']!r}; this dialeval reads {FORMAT}"
             )
         terms = self.terms(record["terms"])
-        weights = self.weights(record["weights"], len(terms))
+        count = len(record["terms"]) if isinstance(record["terms"], list) else 0
+        weights = self.weights(record["weights"], count)
         names = self.mapping(record.get("names", {}), "names")
         for name, joined in names.items():
             if not isinstance(joined, str):
                 self.wrong(f"names.{name}", f"is {joined!r}, not a text")
-        provenance = self.provenance(record.get("provenance", {}), len(terms))
+        provenance = self.provenance(record.get("provenance", {}), count)
         if self.problems:
             raise InputError(self.problems)
         return Composition(terms, weights, names, provenance)
@@ -119,13 +105,14 @@ class _Reader:
         if not isinstance(records, list) or not records:
             self.wrong("terms", "must be a list of at least one term")
             return ()
-        found = tuple(self.term(one, f"terms[{number}]") for number, one in enumerate(records))
+        every = [self.term(one, f"terms[{number}]") for number, one in enumerate(records)]
+        found = tuple(term for term in every if term is not None)
         specs = [term.spec for term in found]
         for spec in sorted({spec for spec in specs if specs.count(spec) > 1}):
             self.wrong("terms", f"{spec!r} occurs twice")
         return found
 
-    def term(self, record: Any, field: str) -> Term:
+    def term(self, record: Any, field: str) -> Term | None:
         given = self.mapping(record, field)
         spec = self.text(given.get("metric"), f"{field}.metric")
         signature = self.text(given.get("signature"), f"{field}.signature")
@@ -139,21 +126,19 @@ class _Reader:
             self.wrong(f"{field}.direction", f"is {direction!r}, not higher, lower or neither")
             direction = "higher"
         scales = self.scales(given.get("scale"), f"{field}.scale")
-        self.check_metric(spec, scales, field)
-        return Term(spec, signature, direction, scales)
-
-    def check_metric(self, spec: str, scales: dict[str, Calibration], field: str) -> None:
-        """It can be made here, and it has the parts that are scaled."""
-        if not spec:
-            return
         try:
-            metric = Term(spec, "").metric
+            term = Term(spec, signature, direction, scales) if spec else None
         except DialevalError as error:
             self.wrong(f"{field}.metric", str(error))
-            return
-        if metric.name in COMPOSED:
-            self.wrong(f"{field}.metric", f"{spec} is a composition itself")
-            return
+            return None
+        if term:
+            self.check_metric(term.metric, spec, scales, field)
+        return term
+
+    def check_metric(
+        self, metric: Metric, spec: str, scales: dict[str, Calibration], field: str
+    ) -> None:
+        """It is named as runs name it, and it has the parts that are scaled."""
         if metric.label != spec:
             self.wrong(f"{field}.metric", f"{spec!r} is written {metric.label!r}")
         wanted = set(metric.scales()) or {VALUE}

@@ -27,12 +27,11 @@ import csv
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dialeval.errors import UsageError
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part, bound, option
 from dialeval.question import Answer, BestMatches, DocumentFrequency, Question, TokenMatch
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -53,6 +52,17 @@ TUNED_LAYERS = {
 }
 """The layers that agree best with the human judgments of WMT16, from the `bert-score` package."""
 
+Triple = tuple[float, float, float]
+"""Precision, recall and F1."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The lines of a text file, and the hash that identifies them in a signature."""
+
+    lines: tuple[str, ...]
+    sha256: str
+
 
 @dataclass(frozen=True)
 class BertScore(Metric):
@@ -70,15 +80,18 @@ class BertScore(Metric):
     layer: int = option(-1, "-1: the tuned layer where known, else the last", low=-1)
     idf: str = option("", "file of texts, one per line, whose rare tokens weigh more")
     baseline: str = option("", "what random texts get, or a CSV file that says so for each layer")
+    corpus: Corpus | None = bound()
+    floor: Triple = bound()
 
     def __post_init__(self) -> None:
-        if self.idf:
-            _corpus(self.idf)
-        self.floor()
+        self.bind(
+            corpus=_corpus(self.idf) if self.idf else None,
+            floor=_floor(self.baseline, self.chosen_layer()),
+        )
 
     @property
     def range(self) -> tuple[float, float]:
-        floor = float(self.floor()[2])
+        floor = self.floor[2]
         return (-floor / (1 - floor), 1.0)
 
     def models(self) -> Mapping[str, str]:
@@ -89,8 +102,8 @@ class BertScore(Metric):
         questions: list[Question] = [
             TokenMatch(self.model, response, reference, layer) for reference in sample.references
         ]
-        if self.idf:
-            questions.append(DocumentFrequency(self.model, _corpus(self.idf).lines))
+        if self.corpus:
+            questions.append(DocumentFrequency(self.model, self.corpus.lines))
         return questions
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
@@ -98,13 +111,13 @@ class BertScore(Metric):
 
         matches = [BestMatches.read(answer) for answer in answers[: len(sample.references)]]
         weights = None
-        if self.idf:
-            lines = len(_corpus(self.idf).lines)
+        if self.corpus:
+            lines = len(self.corpus.lines)
             weights = np.log((lines + 1) / (1 + np.asarray(answers[-1], np.float64)))
         triples = [triple for match in matches if (triple := _triple(match, weights)) is not None]
         if not triples:
             return Score.missing("idf weighs no token")
-        floor = self.floor()
+        floor = np.array(self.floor)
         best = (np.max(triples, axis=0) - floor) / (1 - floor)
         note = "truncated" if any(match.cut for match in matches) else ""
         if not len(matches[0].candidate_tokens):
@@ -116,20 +129,6 @@ class BertScore(Metric):
         name = self.model.rpartition("/")[2]
         return TUNED_LAYERS.get(name, -1) if self.layer == -1 else self.layer
 
-    def floor(self) -> Array:
-        """What P, R and F1 are measured from."""
-        import numpy as np
-
-        try:
-            floor = np.full(3, float(self.baseline or 0))
-        except ValueError:
-            floor = np.array(_baseline(self.baseline, self.chosen_layer()))
-        if not ((floor > -1) & (floor < 1)).all():
-            raise UsageError(
-                f"metric 'bertscore': baseline={self.baseline} is not a cosine below 1"
-            )
-        return floor
-
     def parts(self) -> tuple[Part, ...]:
         return (
             Part("precision", "how much of the response is in the reference"),
@@ -140,14 +139,14 @@ class BertScore(Metric):
     def signature_fields(self) -> Mapping[str, str]:
         layer = self.chosen_layer()
         fields = {"layer": "last" if layer == -1 else str(layer), "idf": "none", "baseline": "none"}
-        if self.idf:
-            fields["idf"] = f"{Path(self.idf).name}@{_corpus(self.idf).sha256[:8]}"
+        if self.corpus:
+            fields["idf"] = f"{Path(self.idf).name}@{self.corpus.sha256[:8]}"
         if self.baseline:
-            fields["baseline"] = "/".join(map(str, self.floor().tolist()))
+            fields["baseline"] = "/".join(map(str, self.floor))
         return fields
 
 
-def _triple(match: BestMatches, weights: Array | None) -> tuple[float, float, float] | None:
+def _triple(match: BestMatches, weights: Array | None) -> Triple | None:
     """P, R and F1; None where no token weighs anything."""
     if not len(match.candidate_tokens) or not len(match.reference_tokens):
         return (0.0, 0.0, 0.0)
@@ -166,15 +165,6 @@ def _mean(tokens: npt.NDArray[np.int64], cosines: Array, weights: Array | None) 
     return float(chosen @ cosines / chosen.sum()) if chosen.any() else None
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """The lines of a text file, and the hash that identifies them in a signature."""
-
-    lines: tuple[str, ...]
-    sha256: str
-
-
-@cache
 def _corpus(path: str) -> Corpus:
     try:
         content = Path(path).read_bytes()
@@ -186,8 +176,17 @@ def _corpus(path: str) -> Corpus:
     return Corpus(lines, hashlib.sha256(content).hexdigest())
 
 
-@cache
-def _baseline(path: str, layer: int) -> tuple[float, float, float]:
+def _floor(baseline: str, layer: int) -> Triple:
+    try:
+        floor = (float(baseline or 0),) * 3
+    except ValueError:
+        floor = _baseline(baseline, layer)
+    if not all(-1 < value < 1 for value in floor):
+        raise UsageError(f"metric 'bertscore': baseline={baseline} is not a cosine below 1")
+    return floor
+
+
+def _baseline(path: str, layer: int) -> Triple:
     what = f"metric 'bertscore': baseline={path}"
     if layer == -1:
         raise UsageError(f"{what}: which line of the file? Say layer=NUMBER")

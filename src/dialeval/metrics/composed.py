@@ -16,7 +16,7 @@ A sub-metric whose weight is 0 is not asked. Where one in use has no value for a
 score (missing=none), or the others share its weight (missing=rescale).
 
 The weights belong to the models that they were fitted with: a sub-metric that another model answers
-is refused.
+is refused. The file is read when the metric is made, and the composition is part of the metric.
 """
 
 from __future__ import annotations
@@ -29,16 +29,13 @@ from pathlib import Path
 from typing import Literal
 
 from dialeval.compose.composition import Composition, Term
-from dialeval.compose.composition_file import MissingWeightsError, find_composition
+from dialeval.compose.composition_file import find_composition
 from dialeval.compose.crs import Weights
-from dialeval.metric import Metric, Need, Part, option
+from dialeval.metric import Metric, Need, Part, bound, option
 from dialeval.metrics.judged_metric import MME_CITATION
 from dialeval.question import Answer, Question
 from dialeval.sample import Sample
 from dialeval.scores import PartValue, Score, Signature
-
-MISSING = "missing"
-"""What a signature says of weights that are not here. Nothing can be scored with them."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +50,20 @@ class ComposedMetric(Metric):
     missing: Literal["none", "rescale"] = option(
         "none", "where a sub-metric has no value: no score, or the others share its weight"
     )
+    composition: Composition = bound()
+    in_use: tuple[tuple[Term, float], ...] = bound()
+
+    def __post_init__(self) -> None:
+        composition = find_composition(self.weights)
+        pairs = zip(composition.terms, self.chosen(composition), strict=True)
+        # The terms that count, with their weights.
+        used = tuple((term, weight) for term, weight in pairs if weight > 0)
+        self.bind(composition=composition, in_use=used)
 
     @property
     def needs(self) -> frozenset[Need]:
         """All that a sub-metric needs, unless the others may share its weight."""
-        terms = self._described() if self.missing == "none" else []
+        terms = self.in_use if self.missing == "none" else ()
         return frozenset(need for term, _ in terms for need in term.metric.needs)
 
     @abstractmethod
@@ -65,13 +71,13 @@ class ComposedMetric(Metric):
         """The weights of the terms, in their order."""
 
     def ask(self, sample: Sample) -> Sequence[Question]:
-        return [question for term, _ in self.in_use() for question in _questions(term, sample)]
+        return [question for term, _ in self.in_use for question in _questions(term, sample)]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         parts: dict[str, PartValue] = {}
         weighted: list[tuple[float, float]] = []
         lacking, remarks, start = [], [], 0
-        for term, weight in self.in_use():
+        for term, weight in self.in_use:
             end = start + len(_questions(term, sample))
             found = _score(term, sample, answers[start:end])
             start = end
@@ -89,22 +95,16 @@ class ComposedMetric(Metric):
         note = f"without {lacking[0]}" if lacking else next(iter(remarks), "")
         return Score(min(1.0, max(0.0, value)), parts, note)
 
-    def in_use(self) -> list[tuple[Term, float]]:
-        """The terms that count, with their weights."""
-        composition = find_composition(self.weights)
-        pairs = zip(composition.terms, self.chosen(composition), strict=True)
-        return [(term, weight) for term, weight in pairs if weight > 0]
-
     def parts(self) -> tuple[Part, ...]:
         return tuple(
             Part(term.spec, f"{term.spec} from 0 to 1; its weight is {weight:.3f}", weight=weight)
-            for term, weight in self._described()
+            for term, weight in self.in_use
         )
 
     def models(self) -> Mapping[str, str]:
         """Each model once, under the first sub-metric that asks it."""
         by_model: dict[str, str] = {}
-        for term, _ in self._described():
+        for term, _ in self.in_use:
             for role, model in term.metric.models().items():
                 by_model.setdefault(model, f"{term.spec}/{role}")
         return {role: model for model, role in by_model.items()}
@@ -113,25 +113,13 @@ class ComposedMetric(Metric):
         """With fingerprints, somebody is about to score: the sub-metrics must be those that the
         weights were fitted with."""
         if fingerprints is not None:
-            for term, _ in self.in_use():
+            for term, _ in self.in_use:
                 term.check_signature(term.metric.signature(fingerprints))
         return super().signature(fingerprints)
 
     def signature_fields(self) -> Mapping[str, str]:
         """The content of the file counts, not where it lies."""
-        try:
-            digest = find_composition(self.weights).digest()[:8]
-        except MissingWeightsError:
-            digest = MISSING
-        return {"weights": f"{Path(self.weights).stem}@{digest}"}
-
-    def _described(self) -> list[tuple[Term, float]]:
-        """For lists of metrics, which have to show this one also where its weights are missing.
-        Whoever wants to score is told so by `signature` and `ask`."""
-        try:
-            return self.in_use()
-        except MissingWeightsError:
-            return []
+        return {"weights": f"{Path(self.weights).stem}@{self.composition.digest()[:8]}"}
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Literal
 
 from dialeval.errors import UsageError
-from dialeval.metric import Metric, Part, option
-from dialeval.metrics.follow_ups import fed_qualities
+from dialeval.metric import Metric, Part, bound, option
+from dialeval.metrics.follow_ups import FedQuality, digest_of_texts, fed_qualities
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -50,34 +49,36 @@ class Fed(Metric):
     mode: Literal["paper", "released"] = option("paper", "the paper's formula, or the code's")
     quality: Quality = option("overall", "the quality that gives the score")
     layout: Layout = option("auto", "how the dialogue is written down for the model")
+    qualities: tuple[FedQuality, ...] = bound()
 
     def __post_init__(self) -> None:
         if self.mode == "released" and self.layout != "auto":
             raise UsageError(
                 "metric 'fed': mode=released joins turns by the end-of-text token; leave out layout"
             )
+        self.bind(qualities=fed_qualities())
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         if self.mode == "paper":
             return [
                 Likelihood(self.model, text, sample.turns, speaker="user", layout=self.layout)
-                for text in _texts()
+                for text in self._texts()
             ]
         # The code writes single spaces around the end-of-text token.
         turns = tuple(replace(turn, text=f" {turn.text} ") for turn in sample.turns)
         return [
             Likelihood(self.model, f" {text}", turns, speaker="user", layout="eos", whole=True)
-            for text in _texts()
+            for text in self._texts()
         ]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         found = [TokenLogProbs.read(answer) for answer in answers]
         totals = [t.mean if self.mode == "released" else math.fsum(t.log_probs) for t in found]
-        likelihood = dict(zip(_texts(), totals, strict=True))
+        likelihood = dict(zip(self._texts(), totals, strict=True))
         parts = {
             quality.name: self._side(quality.positive, likelihood)
             - self._side(quality.negative, likelihood)
-            for quality in fed_qualities()
+            for quality in self.qualities
         }
         overall = math.fsum(parts.values()) / len(parts)
         value = overall if self.quality == "overall" else parts[self.quality]
@@ -88,17 +89,17 @@ class Fed(Metric):
         return total / max(1, len(texts)) if self.mode == "released" else total
 
     def parts(self) -> tuple[Part, ...]:
-        return tuple(Part(q.name, f"quality of the {q.level}") for q in fed_qualities())
+        return tuple(Part(q.name, f"quality of the {q.level}") for q in self.qualities)
 
     def models(self) -> Mapping[str, str]:
         return {"model": self.model}
 
     def signature_fields(self) -> Mapping[str, str]:
-        return {"layout": "eos" if self.mode == "released" else self.layout}
+        layout = "eos" if self.mode == "released" else self.layout
+        sides = [(q.name, q.positive, q.negative) for q in self.qualities]
+        return {"layout": layout, "follow_ups": f"fed@{digest_of_texts(sides)}"}
 
-
-@cache
-def _texts() -> tuple[str, ...]:
-    """Every follow-up once, in the order of the qualities."""
-    texts = (text for q in fed_qualities() for text in (*q.positive, *q.negative))
-    return tuple(dict.fromkeys(texts))
+    def _texts(self) -> tuple[str, ...]:
+        """Every follow-up once, in the order of the qualities."""
+        texts = (text for q in self.qualities for text in (*q.positive, *q.negative))
+        return tuple(dict.fromkeys(texts))

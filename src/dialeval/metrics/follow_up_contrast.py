@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dialeval.errors import UsageError
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part, bound, option
 from dialeval.metrics.follow_ups import FollowUps, load_follow_ups
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
@@ -39,6 +39,16 @@ class FollowUpContrast(Metric):
     follow_ups: str = option("contrast", "a set of follow-ups by name, or a JSON file")
     relative: bool = option(False, "subtract what each follow-up gets after an empty dialogue")
     lookback: int = option(50, "how many turns are looked at", low=1)
+    texts: FollowUps = bound()
+
+    def __post_init__(self) -> None:
+        found = load_follow_ups(self.follow_ups)
+        if not (found.positive and found.negative):
+            raise UsageError(
+                "metric 'follow-up-contrast' needs positive and negative follow-ups;"
+                f" {self.follow_ups!r} has only one kind"
+            )
+        self.bind(texts=found)
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         dialogues = (
@@ -49,19 +59,18 @@ class FollowUpContrast(Metric):
         return [
             Likelihood(self.model, text=text, turns=turns, speaker="user", layout=self.layout)
             for turns in dialogues
-            for text in self._follow_ups().all
+            for text in self.texts.all
         ]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
-        follow_ups = self._follow_ups()
         found = [TokenLogProbs.read(answer) for answer in answers]
         values = [tokens.mean for tokens in found]
         if self.relative:
-            size = len(follow_ups.all)
+            size = len(self.texts.all)
             values = [
                 after - alone for after, alone in zip(values[:size], values[size:], strict=True)
             ]
-        split = len(follow_ups.positive)
+        split = len(self.texts.positive)
         praise = math.fsum(values[:split]) / split
         complaint = math.fsum(values[split:]) / (len(values) - split)
         parts = {"positive": praise, "negative": complaint}
@@ -77,13 +86,4 @@ class FollowUpContrast(Metric):
         return {"model": self.model}
 
     def signature_fields(self) -> Mapping[str, str]:
-        return {"follow_ups": self._follow_ups().identity}
-
-    def _follow_ups(self) -> FollowUps:
-        found = load_follow_ups(self.follow_ups)
-        if not (found.positive and found.negative):
-            raise UsageError(
-                "metric 'follow-up-contrast' needs positive and negative follow-ups;"
-                f" {self.follow_ups!r} has only one kind"
-            )
-        return found
+        return {"follow_ups": self.texts.identity}

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.errors import UsageError
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part, bound, option
 from dialeval.metrics.follow_ups import FollowUps, load_follow_ups
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
@@ -49,12 +49,21 @@ class Full(Metric):
     layout: Layout = option("auto", "how the dialogue is written down for the model")
     follow_ups: str = option("full", "a set of follow-ups by name, or a file")
     lookback: int = option(RELEASED_LOOKBACK, "how many turns are looked at", low=1)
+    texts: FollowUps = bound()
 
     def __post_init__(self) -> None:
         if self.mode == "released" and self.layout != "auto":
             raise UsageError(
                 "metric 'full': mode=released writes dialogues with tabs; leave out layout"
             )
+        released = self.mode == "released" and self.follow_ups == "full"
+        name = "full-released" if released else self.follow_ups
+        found = load_follow_ups(name)
+        if not found.negative:
+            raise UsageError(
+                f"metric 'full' needs negative follow-ups; {self.follow_ups!r} has none"
+            )
+        self.bind(texts=found)
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         released = self.mode == "released"
@@ -70,7 +79,7 @@ class Full(Metric):
                 truncate="right" if released else "left",
                 end=released,
             )
-            for text in self._follow_ups().negative
+            for text in self.texts.negative
         ]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
@@ -81,20 +90,16 @@ class Full(Metric):
         else:
             values = [math.exp(-tokens.mean) for tokens in found]
             value = math.fsum(values) / len(values)
-        parts = dict(zip(self._follow_ups().negative, values, strict=True))
+        parts = dict(zip(self.texts.negative, values, strict=True))
         return Score(value, parts, "truncated" if any(tokens.cut for tokens in found) else "")
 
     def parts(self) -> tuple[Part, ...]:
         what = "perplexity" if self.mode == "released" else "negative log-likelihood"
-        return tuple(Part(text, f"{what} as the next turn") for text in self._follow_ups().negative)
+        return tuple(Part(text, f"{what} as the next turn") for text in self.texts.negative)
 
     def models(self) -> Mapping[str, str]:
         return {"model": self.model}
 
     def signature_fields(self) -> Mapping[str, str]:
         layout = "tabs" if self.mode == "released" else self.layout
-        return {"layout": layout, "follow_ups": self._follow_ups().identity}
-
-    def _follow_ups(self) -> FollowUps:
-        released = self.mode == "released" and self.follow_ups == "full"
-        return load_follow_ups("full-released" if released else self.follow_ups)
+        return {"layout": layout, "follow_ups": self.texts.identity}

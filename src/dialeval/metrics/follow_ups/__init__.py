@@ -3,10 +3,13 @@
 A set is a JSON file with a version, its source, and the lists `positive` and `negative`. The sets
 that ship are named `full`, `full-released`, `fed` and `contrast`; any other name is the path of a
 file of one's own, which may also be plain text with one negative follow-up per line.
+
+A file is read when a metric is made, and never again: the metric keeps the `FollowUps`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,18 +24,28 @@ _HOME = Path(__file__).parent
 
 @dataclass(frozen=True)
 class FollowUps:
-    """`identity` goes into signatures: name and version, or a digest of a file of one's own."""
+    """`name` is that of a shipped set with its version, or of a file without folder and ending."""
 
-    identity: str
+    name: str
     positive: tuple[str, ...]
     negative: tuple[str, ...]
+
+    @property
+    def identity(self) -> str:
+        """What signatures say: the texts count, wherever they lie."""
+        return f"{self.name}@{digest_of_texts([self.positive, self.negative])}"
 
     @property
     def all(self) -> tuple[str, ...]:
         return (*self.positive, *self.negative)
 
 
-@cache
+def digest_of_texts(texts: object) -> str:
+    """Eight digits that change with any of the texts and with their order."""
+    written = json.dumps(texts, ensure_ascii=False)
+    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
 def load_follow_ups(name: str) -> FollowUps:
     """A set that ships, by name, or one from a file, by path."""
     shipped = _HOME / f"{name}.json"
@@ -42,7 +55,8 @@ def load_follow_ups(name: str) -> FollowUps:
                 f"no set of follow-ups {name!r}; there are full, full-released and contrast,"
                 " or give the path of a file"
             )
-        return _from_json(json.loads(shipped.read_text(encoding="utf-8")), name)
+        record = json.loads(shipped.read_text(encoding="utf-8"))
+        return _from_json(record, f"{name}-v{record['version']}")
     return _from_file(Path(name))
 
 
@@ -66,16 +80,13 @@ def fed_qualities() -> tuple[FedQuality, ...]:
 
 
 def _from_file(path: Path) -> FollowUps:
-    import hashlib
-
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"follow-ups {str(path)!r} cannot be read: {error}") from error
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     if path.suffix == ".json":
         try:
-            return _from_json(json.loads(text), digest)
+            return _from_json(json.loads(text), path.stem)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise UsageError(
                 f"follow-ups {str(path)!r} must be a JSON object with lists of texts 'positive'"
@@ -84,7 +95,7 @@ def _from_file(path: Path) -> FollowUps:
     lines = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not lines:
         raise UsageError(f"follow-ups {str(path)!r}: the file holds no line")
-    return FollowUps(digest, (), lines)
+    return FollowUps(path.stem, (), lines)
 
 
 def _from_json(record: Mapping[str, Any], name: str) -> FollowUps:
@@ -93,4 +104,4 @@ def _from_json(record: Mapping[str, Any], name: str) -> FollowUps:
         positive or negative
     ):
         raise ValueError("at least one follow-up is needed, and each must be a text")
-    return FollowUps(f"{name}-v{record.get('version', 0)}", positive, negative)
+    return FollowUps(name, positive, negative)
