@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 import typer
+from made_up import WORDS, term
 
 from dialeval.cli.app import app
+from dialeval.compose.composition import Composition
+from dialeval.compose.composition_file import save_composition
 from dialeval.registry import METRICS, READERS, make_metric
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +30,11 @@ def commands() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("document", "command"), commands())
-def test_a_command_in_a_document_exists(document, command):
+def test_a_command_in_a_document_exists(document, command, tmp_path, monkeypatch):
+    # The weights that the documents fit before they score with them.
+    weights = Composition((term("length", WORDS),), {"relevance": (1.0,)})
+    save_composition(weights, tmp_path / "crs.json")
+    monkeypatch.chdir(tmp_path)
     verb, words = typer.main.get_command(app), shlex.split(command)[1:]
     while words and hasattr(verb, "commands") and not words[0].startswith("-"):
         assert words[0] in verb.commands
