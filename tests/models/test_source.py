@@ -18,6 +18,7 @@ from dialeval.models.catalogue import Entry, Package
 from dialeval.models.identity import KnownDigests
 from dialeval.models.locate import locate
 from dialeval.models.source import Models
+from dialeval.models.store import write_record
 from dialeval.places import cache_directory, models_directory
 
 USERS_MODELS = models_directory()
@@ -162,7 +163,8 @@ def test_an_adapter_of_an_adapter_is_refused(tmp_path) -> None:
 
 def test_what_ships_inside_dialeval_is_always_here(tmp_path, monkeypatch, loaded) -> None:
     base = make_model(tmp_path / "base")
-    make_adapter(tmp_path / "package" / "adapters" / "mine", str(base))
+    adapter = make_adapter(tmp_path / "package" / "adapters" / "mine", str(base))
+    write_record(adapter, {})
     monkeypatch.setattr("dialeval.models.locate.files", lambda _: tmp_path / "package")
     shipped = Entry("mine", "causal-lm", "MIT", "", Package("adapters/mine"), 0, base=str(base))
     monkeypatch.setitem(catalogue.CATALOGUE, "mine", shipped)

@@ -14,6 +14,7 @@ from typing import Any
 
 from dialeval.errors import UsageError
 from dialeval.models.locate import locate
+from dialeval.models.source import ready
 
 UNUSED = ["parser", "ner", "senter", "lemmatizer"]
 """Parts of a pipeline that tags do without."""
@@ -75,7 +76,7 @@ def load_tagger(name: str) -> Tagger:
         raise UsageError(
             "parts of speech need spaCy, which is not installed: pip install 'dialeval[augment]'"
         ) from error
-    directory = locate(name).directory
+    directory = ready(locate(name))
     try:
         pipeline = spacy.load(directory, exclude=UNUSED)
     except (OSError, ValueError) as error:

@@ -98,10 +98,13 @@ def get(
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Models to check. Left out: all that are here.", show_default=False),
+        typer.Argument(
+            help="Models or directories to check. Left out: all models that are here.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Read every byte of fetched models and compare their hashes."""
+    """Read every byte of models that are here and compare their hashes."""
     from dialeval.models.inventory import list_models, verify
     from dialeval.terminal import say
 
@@ -109,8 +112,8 @@ def check(
     if not names and not here:
         raise UsageError("no model is here. Fetch some: dialeval models get --preset default")
     for name in names or here:
-        verify(name)
-        say(f"{name}: as it should be")
+        known = verify(name)
+        say(f"{name}: {'as it should be' if known else 'no hashes are known of it'}")
 
 
 @app.command()

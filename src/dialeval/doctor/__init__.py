@@ -95,14 +95,19 @@ def _cache() -> Iterator[Finding]:
 
 
 def _models() -> Iterator[Finding]:
-    from dialeval.models.inventory import list_models
+    from dialeval.errors import DialevalError
+    from dialeval.models.inventory import list_models, verify
 
     for model in list_models():
         if "default" in model.presets:
             status: Literal["ok", "absent", "failed"] = "absent"
             found = f"dialeval models get {model.lacks or model.name}"
             if model.path is not None and not model.lacks:
-                status, found = ("failed", model.damage) if model.damage else ("ok", model.role)
+                status, found = "ok", model.role
+                try:
+                    verify(model.name)
+                except DialevalError as error:
+                    status, found = "failed", str(error)
             yield Finding(f"model {model.name}", status, found)
 
 

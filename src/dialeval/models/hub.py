@@ -7,23 +7,25 @@ small text files beside them. Never code, never another framework's copy of the 
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.models.catalogue import Hub
-from dialeval.models.identity import sha256_of
+from dialeval.models.identity import KnownDigests, sha256_of
 from dialeval.models.progress import Progress, Step, silent, watch_bytes
-from dialeval.models.weights import check_directory, weight_files
+from dialeval.models.weights import check_directory, side_files, weight_files
 
 _NAME = re.compile(r"(?P<repo>[\w-][\w.-]*/[\w-][\w.-]*)(@(?P<revision>[\w./-]+))?")
 _SMALL = ("*.json", "*.txt", "*.model", "*.jinja", "1_Pooling/config.json")
 _SAFE = ("model.safetensors", "model-*-of-*.safetensors", "adapter_model.safetensors")
 _TORCH = ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def parse_hub(name: str) -> Hub | None:
@@ -44,6 +46,29 @@ def find_snapshot(hub: Hub) -> Path | None:
     except (OSError, ValueError, UsageError):
         return None
     return path
+
+
+def damaged(snapshot: Path, digest: Callable[[Path], str]) -> list[Path]:
+    """The files of a snapshot that are not what they were when they were fetched.
+
+    The files of a snapshot are links. What they point to is named after its own hash: sha256 for
+    large files, git's sha1 for small ones. So no network is needed. (Where the hub's cache holds no
+    links, as on Windows, there is nothing to compare with.)
+    """
+
+    def has_changed(path: Path) -> bool:
+        name = path.resolve().name
+        if _SHA256.fullmatch(name):
+            return digest(path) != name
+        return bool(_COMMIT.fullmatch(name)) and _git_sha1(path) != name
+
+    return [path for path in (*weight_files(snapshot), *side_files(snapshot)) if has_changed(path)]
+
+
+def _git_sha1(path: Path) -> str:
+    content = path.read_bytes()
+    start = f"blob {len(content)}\0".encode()
+    return hashlib.sha1(start + content, usedforsecurity=False).hexdigest()
 
 
 def commit_of(snapshot: Path) -> str:
@@ -69,7 +94,11 @@ def choose_files(names: Sequence[str]) -> list[str]:
 def fetch_hub(hub: Hub, *, model: str, progress: Progress = silent) -> Path:
     """Downloads what is missing, compares the hashes that the hub lists, checks the weights."""
     if (here := find_snapshot(hub)) is not None:
-        return here
+        changed = damaged(here, KnownDigests().again)
+        for file in changed:
+            _remove(file)
+        if not changed:
+            return here
     try:
         from huggingface_hub import HfApi, constants, snapshot_download
     except ImportError as error:
@@ -103,13 +132,18 @@ def _compare(path: Path, listed: Any, model: str) -> None:
     """Large files are listed with their sha256; for small ones git's own hash was enough."""
     expected = listed.lfs.sha256 if listed.lfs else None
     if expected and sha256_of(path) != expected:
-        real = path.resolve()
-        path.unlink()
-        real.unlink(missing_ok=True)
+        _remove(path)
         raise JobError(
             f"{model}: {path.name} is not the file that the hub lists (expected sha256"
             f" {expected}); it was deleted. Run the command again."
         )
+
+
+def _remove(path: Path) -> None:
+    """The link and what it points to, so that the hub's library fetches it again."""
+    real = path.resolve()
+    path.unlink()
+    real.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dialeval.errors import JobError
 from dialeval.models.catalogue import CATALOGUE, Entry, Hub, Package, Role, Wheel
+from dialeval.models.hub import commit_of
+from dialeval.models.identity import KnownDigests
 from dialeval.models.locate import entry_directory, locate
 from dialeval.models.presets import PRESETS
-from dialeval.models.store import damage
+from dialeval.models.source import check_is_whole
+from dialeval.models.store import damage, read_record
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,14 @@ def list_models() -> list[Listed]:
     return [_listed(entry) for entry in CATALOGUE.values()]
 
 
-def verify(name: str) -> None:
-    """Reads every byte of a fetched catalogue model and compares its hashes."""
+def verify(name: str) -> bool:
+    """Reads every byte of a model that is here and compares its hashes; False: none are known."""
     found = locate(name)
-    if problem := damage(found.directory, hashes=True):
-        raise JobError(
-            f"model {name!r} is damaged: {problem}. Fetch it: dialeval models get {name}"
-        )
+    again = KnownDigests().again
+    check_is_whole(found, again)
+    if found.gguf:
+        again(found.gguf)
+    return bool(read_record(found.directory) or commit_of(found.directory))
 
 
 def _listed(entry: Entry) -> Listed:

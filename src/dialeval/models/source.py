@@ -6,17 +6,19 @@ Nothing is fetched here. A model that is not on this machine is an error that sa
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from dialeval.errors import UsageError
-from dialeval.models.catalogue import Role, Wheel
+from dialeval.errors import DialevalError, JobError, UsageError
+from dialeval.models.catalogue import Package, Role, Wheel
 from dialeval.models.gguf import converted, gguf_fingerprint
-from dialeval.models.hub import commit_of
+from dialeval.models.hub import commit_of, damaged
 from dialeval.models.identity import KnownDigests, fingerprint_of, wheel_fingerprint
+from dialeval.models.loading import is_out_of_memory
 from dialeval.models.locate import Located, locate
+from dialeval.models.store import RECORD, damage, read_record
 from dialeval.models.weights import check_directory, side_files, weight_files
 from dialeval.question import Model
 
@@ -37,25 +39,33 @@ class Models:
 
     def __init__(self, device: str = "auto") -> None:
         self.device = device
+        self._told: dict[str, str] = {}
 
     def fingerprint(self, name: str) -> str:
-        return fingerprint(locate(name))
+        self._told[name] = fingerprint(locate(name))
+        return self._told[name]
 
     def load(self, name: str) -> Model:
         found = locate(name)
         if found.role not in LOADERS:
             raise UsageError(f"model {name!r} is a {found.role}: it answers no questions.")
-        with offline():
+        with offline(), _told_plainly(found):
             asks = found.role == "judge"  # its base answers for itself
             directory = ready(found if asks else found.base or found)
             device = "cpu" if found.role == "word-vectors" else _device(self.device)
             options: dict[str, Any] = {"device": device}
             if found.base and not asks:
-                check_directory(found.directory)
+                ready(found)
                 options["adapter"] = found.directory
             module, _, function = LOADERS[found.role].partition(":")
             load = getattr(_import(module), function)
-            return cast("Model", load(directory, **options))
+            model = cast("Model", load(directory, **options))
+        if name in self._told and fingerprint(found) != self._told[name]:
+            raise JobError(
+                f"model {name!r} changed while it was used. Wait until it is written, and repeat"
+                " the command."
+            )
+        return model
 
 
 def fingerprint(found: Located) -> str:
@@ -75,9 +85,62 @@ def ready(found: Located) -> Path:
     """A directory of safe weights for a loader; somebody's GGUF is converted on first use."""
     if found.gguf:
         return converted(found.gguf)
+    check_is_whole(found, KnownDigests().of)
     if found.role != "tagger":
         check_directory(found.directory)
     return found.directory
+
+
+def check_is_whole(found: Located, digest: Callable[[Path], str]) -> None:
+    """Compares the files of a model with the hashes that are known of them, and refuses others.
+
+    A fetched or trained model has a record of them, a snapshot of the hub is named after them.
+    Somebody's own directory has none: its fingerprint is made of the bytes that are there.
+    """
+    place, source = found.directory, found.entry.source if found.entry else None
+    if changed := damaged(place, digest) if commit_of(place) else []:
+        problem = f"{changed[0].name} has changed since it was fetched"
+    elif not (problem := damage(place, digest)) and isinstance(source, Wheel | Package):
+        problem = _contradiction(read_record(place), source)
+    if not problem:
+        return
+    if isinstance(source, Package):
+        advice = "It is part of dialeval: install dialeval again."
+    elif source or commit_of(place):
+        advice = f"Fetch it again: dialeval models get {found.name}"
+    else:
+        advice = (
+            "Copy or train it again. If you changed it on purpose, delete"
+            f" {place / RECORD}, and nothing is compared."
+        )
+    raise JobError(f"model {found.name!r} is damaged: {place}: {problem}. {advice}")
+
+
+def _contradiction(record: Mapping[str, Any], source: Wheel | Package) -> str:
+    """What is wrong with the record itself of a model that must have one."""
+    if not record:
+        return f"{RECORD} is missing"
+    known = {file.name: file.sha256 for file in source.files} if isinstance(source, Wheel) else {}
+    for name, row in record["files"].items():
+        if row["sha256"] != known.get(name, row["sha256"]):
+            return f"{RECORD} has changed: {name} should have the sha256 {known[name]}"
+    return ""
+
+
+@contextmanager
+def _told_plainly(found: Located) -> Iterator[None]:
+    """A model that nobody checked before can fail in any way when its files are damaged."""
+    try:
+        yield
+    except (DialevalError, MemoryError, ImportError):
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UsageError(
+            f"model {found.name!r} cannot be loaded from {found.directory}: {reason}"
+        ) from error
 
 
 def _import(module: str) -> Any:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from dialeval.errors import JobError
-from dialeval.models.identity import sha256_of
+from dialeval.errors import JobError, UsageError
+from dialeval.models.identity import KnownDigests, sha256_of
 from dialeval.models.progress import Progress, Step
 from dialeval.models.weights import read_json
 from dialeval.storage import write_json
@@ -31,38 +31,54 @@ def read_record(directory: Path) -> dict[str, Any]:
     return read_json(directory / RECORD)
 
 
-def write_record(directory: Path, record: dict[str, Any]) -> None:
-    """Adds to the record what lies in the directory now, so that damage is found later."""
+def write_record(
+    directory: Path, record: Mapping[str, Any], paths: Iterable[Path] | None = None
+) -> None:
+    """Adds to the record what lies in the directory now, so that damage is found later.
+
+    `paths` are the files that count; by default all of them.
+    """
+    if paths is None:
+        paths = [path for path in directory.rglob("*") if path.is_file() and path.name != RECORD]
     files = {
         path.relative_to(directory).as_posix(): {
             "size": path.stat().st_size,
             "sha256": sha256_of(path),
         }
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.name != RECORD
+        for path in sorted(paths)
     }
     write_json(directory / RECORD, {**record, "files": files})
 
 
-def damage(directory: Path, *, hashes: bool = False) -> str:
+def damage(directory: Path, digest: Callable[[Path], str] | None = None) -> str:
     """What is wrong with a recorded directory; empty if nothing is.
 
-    Sizes are compared in no time; `hashes` reads every byte.
+    Sizes are compared in no time; `digest` (`KnownDigests().of`, or `again`) reads the files.
     """
-    for name, expected in read_record(directory).get("files", {}).items():
+    record = read_record(directory)
+    files = record.get("files", {})
+    if record and not (isinstance(files, dict) and files):
+        return f"{RECORD} lists no files"
+    for name, expected in files.items():
         path = directory / name
+        if not isinstance(expected, dict) or not expected.keys() >= {"size", "sha256"}:
+            return f"{RECORD} does not say what {name} should be"
         if not path.is_file():
             return f"{name} is missing"
         if path.stat().st_size != expected["size"]:
             return f"{name} has {path.stat().st_size} bytes and should have {expected['size']}"
-        if hashes and sha256_of(path) != expected["sha256"]:
+        if digest and digest(path) != expected["sha256"]:
             return f"{name} has changed (expected sha256 {expected['sha256']})"
     return ""
 
 
 def is_whole(directory: Path, fingerprint: str) -> bool:
-    """Whether this very model lies in the directory, undamaged as far as sizes tell."""
-    return read_record(directory).get("fingerprint") == fingerprint and not damage(directory)
+    """Whether this very model lies in the directory, undamaged."""
+    try:
+        known = read_record(directory).get("fingerprint")
+    except UsageError:  # a damaged record: the model is made anew
+        return False
+    return known == fingerprint and not damage(directory, KnownDigests().of)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.errors import UsageError
-from dialeval.models.source import Models, offline
+from dialeval.models.source import Models, offline, ready
 from dialeval.training.adapters import (
     add_adapters,
     round_adapters,
@@ -122,7 +122,6 @@ def _load_base(name: str, block: int) -> tuple[Any, Any]:
 
     from dialeval.models.loading import load_tokenizer, silence, window_of
     from dialeval.models.locate import locate
-    from dialeval.models.weights import check_directory
 
     found = locate(name)
     if found.role != "causal-lm" or found.base or found.gguf:
@@ -130,7 +129,7 @@ def _load_base(name: str, block: int) -> tuple[Any, Any]:
             f"model {name!r} cannot be trained on: `train lm` takes a causal language model that is"
             " no adapter and no GGUF file. See: dialeval models"
         )
-    check_directory(found.directory)
+    ready(found)
     with silence():
         model = AutoModelForCausalLM.from_pretrained(
             found.directory, dtype="float32", local_files_only=True

@@ -15,8 +15,7 @@ from dialeval.models.classifier import label_names
 from dialeval.models.identity import sha256_of
 from dialeval.models.loading import load_tokenizer, silence, window_of
 from dialeval.models.locate import locate
-from dialeval.models.source import Models, offline
-from dialeval.models.weights import check_directory
+from dialeval.models.source import Models, offline, ready
 from dialeval.question import NLI_LABELS
 from dialeval.training.adapters import (
     ADAPTERS,
@@ -117,7 +116,7 @@ def load_with_head(base: str, options: InferenceModelOptions, seed: int) -> tupl
             f"model {base!r} cannot be trained on: `train nli` takes an encoder that is no adapter."
             " See: dialeval models"
         )
-    check_directory(found.directory)
+    ready(found)
     with silence(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model, loaded = AutoModelForSequenceClassification.from_pretrained(

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dialeval.errors import UsageError
+from dialeval.models.store import write_record
+from dialeval.models.weights import side_files, weight_files
 from dialeval.storage import held
 
 
@@ -18,9 +20,14 @@ def refuse_finished(out: Path) -> None:
 
 @contextmanager
 def exclusive(out: Path) -> Iterator[None]:
-    """Makes the directory and holds it; what was trained lies there without a lock in the end."""
+    """Makes the directory and holds it; what was trained lies there without a lock in the end.
+
+    A record of its files is left beside them, so that damage is found when the model is used.
+    """
     with held(out):
         try:
             yield
+            if (out / "card.json").exists():
+                write_record(out, {}, [*weight_files(out), *side_files(out)])
         finally:
             (out / ".lock").unlink(missing_ok=True)
