@@ -17,10 +17,13 @@ from dialeval.models.causal_generation import (
     endings_of,
 )
 from dialeval.models.generation import Decoding, Generator, load_generator
+from dialeval.models.loading import choose_device
 from dialeval.models.locate import locate
 from dialeval.models.lstm_generation import LstmBackend
 from dialeval.models.lstm_seq2seq import LstmConfig, LstmReading, LstmSeq2Seq
 from dialeval.models.seq2seq_generation import Seq2SeqBackend
+from dialeval.models.source import Models
+from dialeval.question import Likelihood
 from dialeval.sample import Turn
 
 from . import tiny_language_models as tiny
@@ -151,8 +154,38 @@ def test_generators_are_loaded_by_name(tmp_path):
             expected = GENERATORS[kind].replies(histories, decoding)
             assert loaded.replies(histories, decoding) == expected
     assert load_generator(str(tmp_path / "llama"), layout="lines").layout == "lines"
-    (tmp_path / "llama" / "card.json").write_text("{}")  # as `dialeval train lm` leaves one
-    assert load_generator(str(tmp_path / "llama")).layout == "plain"
+
+
+def test_what_decides_how_a_dialogue_is_read_is_part_of_the_fingerprint(tmp_path):
+    """A card is about a model; whether it lies there decides nothing."""
+    name = str(tiny.save(tmp_path / "llama", tiny.llama(), tiny.tokenizer()))
+    before = Models().fingerprint(name)
+    (tmp_path / "llama" / "card.json").write_text("{}")
+    assert (load_generator(name).layout, Models().fingerprint(name)) == ("chat", before)
+    (tmp_path / "llama" / "dialogue.json").write_text('{"layout": "plain"}')
+    assert load_generator(name).layout == "plain"
+    assert Models().fingerprint(name) != before
+    (tmp_path / "llama" / "dialogue.json").write_text('{"layout": "verse"}')
+    with pytest.raises(UsageError, match=r"dialogue.json: layout: 'verse' is none of auto"):
+        load_generator(name)
+
+
+def test_the_shipped_adapter_reads_the_layout_that_it_learned():
+    from dialeval.models.catalogue import CATALOGUE
+
+    assert CATALOGUE["smollm2-135m-dialogue"].facts["layout"] == "plain"
+
+
+def test_what_writes_computes_where_what_answers_does(tmp_path, monkeypatch):
+    """With an Apple GPU, scoring kept to the processor and generation did not."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    name = str(tiny.save(tmp_path / "llama", tiny.llama(), tiny.tokenizer()))
+    assert load_generator(name).replies([[Turn("hello")]], DECODINGS[0])
+    question = Likelihood(name, "hello", (), layout="plain")
+    assert len(list(Models().load(name).answer([question]))) == 1
+    assert choose_device("auto") == "cpu"
+    assert choose_device("mps") == "mps"
 
 
 def test_what_cannot_write_is_refused(tmp_path):

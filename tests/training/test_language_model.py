@@ -10,6 +10,7 @@ pytest.importorskip("peft", reason="needs the extra 'train'")
 from models import tiny_language_models as tiny
 
 from dialeval.errors import UsageError
+from dialeval.models.generation import load_generator
 from dialeval.models.source import Models
 from dialeval.question import Likelihood, TokenLogProbs
 from dialeval.sample import Turn
@@ -62,6 +63,7 @@ def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, base, rank):
     assert log_likelihood(str(tmp_path / "mine")) > log_likelihood(base) + 5
     assert Models().fingerprint(str(tmp_path / "mine")) != Models().fingerprint(base)
     assert json.loads((tmp_path / "mine" / "card.json").read_text())["seed"] == 0
+    assert load_generator(str(tmp_path / "mine")).layout == "plain"
     assert "train" in (tmp_path / "mine" / "card.md").read_text()
     assert (tmp_path / "mine" / "curve.svg").read_text().startswith("<svg")
 

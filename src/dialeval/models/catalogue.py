@@ -197,6 +197,7 @@ _ENTRIES = (
         "smollm2-135m with an adapter that learned from DailyDialog",
         Package("adapters/smollm2-135m-dialogue"),
         4_940_000,
+        {"layout": "plain"},
         base="smollm2-135m",
     ),
     Entry(

@@ -3,10 +3,11 @@
     generator = load_generator("smollm2-135m-dialogue")
     generator.replies([[Turn("How are you?")]], Decoding("beam", beams=5, count=3))
 
-How a dialogue is put to a model is its layout (`question.Layout`): what `dialeval train lm` made
-reads `plain`, an encoder-decoder `tabs`, others their chat template or, without one, `lines`. A
-history that is too long loses tokens on the left. A reply ends where the layout ends a turn; roles
-that a model writes in front of it are taken off.
+How a dialogue is put to a model is its layout (`question.Layout`). An encoder-decoder reads `tabs`.
+A causal model reads the layout that the catalogue names, or that of `dialogue.json` beside its
+weights, which `dialeval train lm` writes and which is part of the fingerprint; without either, its
+chat template or `lines`. A history that is too long loses tokens on the left. A reply ends where
+the layout ends a turn; roles that a model writes in front of it are taken off.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast, get_args
 
 from dialeval.errors import JobError, UsageError
 from dialeval.models.decoding import Decoding
 from dialeval.models.locate import Located, locate
+from dialeval.models.weights import LAYOUT, read_json
 from dialeval.question import Layout
 from dialeval.sample import Turn
 
@@ -149,7 +151,7 @@ def load_generator(name: str, *, device: str = "auto", layout: Layout | None = N
             from dialeval.models import causal_generation
 
             adapter = found.directory if found.base else None
-            chosen = layout or ("plain" if _learned_plain(found) else "native")
+            chosen = layout or learned_layout(found) or "native"
             return Generator(
                 causal_generation.load(directory, device=device, adapter=adapter, layout=chosen)
             )
@@ -176,9 +178,17 @@ def load_generator(name: str, *, device: str = "auto", layout: Layout | None = N
     )
 
 
-def _learned_plain(found: Located) -> bool:
-    """`dialeval train lm` writes dialogues in the layout `plain`, and a card beside the weights."""
-    return (found.directory / "card.json").is_file()
+def learned_layout(found: Located) -> Layout | None:
+    """The layout that a causal model was trained with, where somebody wrote it down."""
+    if found.entry:
+        name, where = found.entry.facts.get("layout"), f"the catalogue on {found.name}"
+    else:
+        # A GGUF file is fingerprinted alone, so nothing beside it counts.
+        path = found.directory / LAYOUT
+        name, where = None if found.gguf else read_json(path).get("layout"), str(path)
+    if name is not None and name not in get_args(Layout):
+        raise UsageError(f"{where}: layout: {name!r} is none of {', '.join(get_args(Layout))}")
+    return cast("Layout | None", name)
 
 
 def _draws(history: Sequence[Turn], seed: int, count: int) -> Iterator[np.random.Generator]:

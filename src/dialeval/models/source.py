@@ -35,7 +35,7 @@ LOADERS: Mapping[Role, str] = {
 
 
 class Models:
-    """The built-in `ModelSource`. `device`: `auto` (a GPU if torch sees one), `cpu`, `cuda:1`."""
+    """The built-in `ModelSource`. `device`: `auto` (as `choose_device` says), `cpu`, `cuda:1`."""
 
     def __init__(self, device: str = "auto") -> None:
         self.device = device
@@ -52,8 +52,7 @@ class Models:
         with offline(), _told_plainly(found):
             asks = found.role == "judge"  # its base answers for itself
             directory = ready(found if asks else found.base or found)
-            device = "cpu" if found.role == "word-vectors" else _device(self.device)
-            options: dict[str, Any] = {"device": device}
+            options: dict[str, Any] = {"device": self.device}
             if found.base and not asks:
                 ready(found)
                 options["adapter"] = found.directory
@@ -150,14 +149,6 @@ def _import(module: str) -> Any:
         if error.name and error.name.startswith("dialeval"):
             raise
         raise UsageError(f"{error}. Install: pip install 'dialeval[models]'") from error
-
-
-def _device(wanted: str) -> str:
-    if wanted != "auto":
-        return wanted
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @contextmanager

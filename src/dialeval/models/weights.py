@@ -24,6 +24,9 @@ Network = TypeVar("Network", bound="torch.nn.Module")
 ONE_FILE = "model.safetensors"
 """A model whose weights were not split over several files."""
 
+LAYOUT = "dialogue.json"
+"""How a model that was trained on dialogues reads them: `{"layout": "plain"}`. A side file."""
+
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".joblib", ".bin", ".dill"}
 _ADVICE = (
     "Ask its author for safetensors, or convert it on a machine that may run its code:"

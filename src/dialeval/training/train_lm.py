@@ -10,6 +10,8 @@ from typing import Any
 
 from dialeval.errors import UsageError
 from dialeval.models.source import Models, offline, ready
+from dialeval.models.weights import LAYOUT
+from dialeval.storage import write_json
 from dialeval.training.adapters import (
     add_adapters,
     round_adapters,
@@ -69,6 +71,7 @@ def train_language_model(
             save_adapters(model, base, out)
         else:
             save_model(model, tokenizer, out)
+        write_json(out / LAYOUT, {"layout": "plain"})
         say("measuring the test perplexity after and before training")
         after = math.exp(recipe.mean_nll(test))
         before = math.exp(_mean_nll_of_base(recipe, base, test, options))
