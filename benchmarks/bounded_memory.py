@@ -1,22 +1,32 @@
-"""Does a language-model metric need more memory for more dialogues? It must not.
+"""How much memory does a run take, and does it take more for more dialogues?
 
     python benchmarks/bounded_memory.py [--dialogues 10000]
+    python benchmarks/bounded_memory.py --thirteen 600
 
-Scores 1/100 of the dialogues and then all of them, each in a process of its own, with `full` and
-`coherence` on a tiny random Llama (the vocabulary of SmolLM2, one layer): what is measured is what
-the engine holds, not what the weights weigh. Needs the model smollm2-135m, for its tokenizer.
+The first scores 1/100 of the dialogues and then all of them, each in a process of its own, with
+`full` and `coherence` on a tiny random Llama (the vocabulary of SmolLM2, one layer): what is
+measured is what the engine holds, not what the weights weigh. Needs the model smollm2-135m, for its
+tokenizer.
+
+The second scores so many short turns with thirteen metrics and the embedded models, and prints the
+peak of its resident memory, which must stay below 1.5 GB. The turns are made of the dialogues that
+come with dialeval. Most of the time goes into the 18 qualities of `fed`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from dialeval.examples import three_bots
+from dialeval.places import models_directory
 
 WORDS = ["the", "cat", "you", "I", "like", "tea", "music", "rain", "work", "why", "yes", "more"]
 
@@ -38,6 +48,33 @@ def save_tiny_model(directory: Path) -> None:
     )
     LlamaForCausalLM(config).save_pretrained(directory)
     tokenizer.save_pretrained(directory)
+
+
+THIRTEEN = [
+    *("coherence", "fluency", "full", "fed", "bertscore", "embedding-average", "greedy-matching"),
+    *("ruber", "bert-ruber", "pone", "mme-crs", "usl-h", "deep-am-fm"),
+]
+
+MOST_MEGABYTES = 1536
+
+
+def thirteen_metrics(folder: Path, count: int) -> float:
+    """Peak megabytes of a run with all of them; no answer is known before it."""
+    generator = random.Random(0)
+    rows = [json.loads(line) for line in three_bots().read_text("utf-8").splitlines()]
+    turns = folder / "turns.jsonl"
+    with turns.open("w", encoding="utf-8") as file:
+        for i in range(count):
+            one, other = generator.choices(rows, k=2)
+            begin = one["response"].split()[: generator.randint(3, 12)]
+            end = other["response"].split()[-generator.randint(2, 8) :]
+            row = {**one, "id": str(i), "response": " ".join([*begin, *end])}
+            file.write(json.dumps(row) + "\n")
+    command = [sys.executable, "-m", "dialeval", "score", str(turns), "-q", "-o", str(folder / "r")]
+    command += [part for metric in THIRTEEN for part in ("-m", metric)]
+    caches = {"DIALEVAL_MODELS": str(models_directory()), "DIALEVAL_CACHE": str(folder / "cache")}
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | caches)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
 def write_dialogues(path: Path, count: int) -> None:
@@ -62,9 +99,14 @@ def peak_megabytes(model: Path, folder: Path, count: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--dialogues", type=int, default=10_000)
+    parser.add_argument("--thirteen", type=int, metavar="TURNS")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if arguments.thirteen:
+            peak = thirteen_metrics(folder, arguments.thirteen)
+            print(f"{len(THIRTEEN)} metrics, {arguments.thirteen:,} turns  {peak:,.0f} MB")
+            sys.exit(peak > MOST_MEGABYTES)
         save_tiny_model(folder / "model")
         # The small one first: the peak of all children can only rise.
         for count in (arguments.dialogues // 100, arguments.dialogues):

@@ -11,7 +11,13 @@ from models import tiny_encoders
 from transformers import AutoModel
 
 from dialeval.errors import UsageError
-from dialeval.models.low_rank import LowRankLinear, add_low_rank, low_rank_tensors, merge_low_rank
+from dialeval.models.low_rank import (
+    Linear,
+    LowRankLinear,
+    add_low_rank,
+    low_rank_tensors,
+    merge_low_rank,
+)
 
 IDS = torch.tensor([[2, 5, 6, 7, 3], [2, 9, 8, 3, 0]])
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]])
@@ -65,6 +71,19 @@ def test_merged_is_as_trained(directory):
     merge_low_rank(merged, low_rank_tensors(beside), 3.0)
     assert not torch.allclose(states(beside), states(load(directory)), atol=1e-2)
     torch.testing.assert_close(states(merged), states(beside), atol=1e-5, rtol=1e-5)
+
+
+def test_a_layer_of_ours_carries_its_path_to_the_last_bit_of_the_merged_weights():
+    generator = torch.Generator().manual_seed(3)
+    linear, x = Linear(6, 4), torch.randn(9, 6, generator=generator)
+    down, up = (torch.randn(*size, generator=generator) for size in ((2, 6), (4, 2)))
+    before = linear.weight.clone()
+    merged = torch.nn.functional.linear(
+        x, torch.addmm(linear.weight, up, down, alpha=1.5), linear.bias
+    )
+    merge_low_rank(torch.nn.Sequential(linear), {"0.down": down, "0.up": up}, 3.0)
+    assert torch.equal(linear(x), merged)
+    assert torch.equal(linear.weight, before)  # which others may read as well
 
 
 def test_only_the_adapters_are_trained(directory):

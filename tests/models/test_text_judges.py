@@ -113,6 +113,31 @@ def test_any_text_has_an_answer(judge, turns, response):
     assert 0 <= ask(judge, [(tuple(turns), response)])[0] <= 1
 
 
+def test_judges_on_one_encoder_map_its_weights_once(base, tmp_path):
+    source = Models("cpu")
+    makers = [name for name in MAKERS if "whole" not in name]
+    made = [MAKERS[name](tmp_path / name, base) for name in makers]
+    networks = [source.load(str(directory))._network.encoder for directory in made]
+    networks.append(source.load(str(base))._model)
+    first, *others = ([p.data_ptr() for p in network.parameters()] for network in networks)
+    assert all(other == first for other in others)
+    apart = Models("cpu").load(str(base))._model
+    assert apart.embeddings.word_embeddings.weight.data_ptr() != first[0]
+
+
+def test_sharing_weights_changes_no_answer(base, tmp_path):
+    """Least of all where a judge brings an encoder of its own: the shared one stays as it was."""
+    made = [make(tmp_path / name, base) for name, make in MAKERS.items()]
+    alone = [ask(directory, PAIRS) for directory in made]
+    source = Models("cpu")
+    for order in (made, made[::-1]):
+        answerer = Answerer(source, None)
+        together = {d: [Judge(str(d), *pair) for pair in PAIRS] for d in order}
+        found = answerer.answer([q for questions in together.values() for q in questions])
+        for directory, expected in zip(made, alone, strict=True):
+            assert [float(found[q][0]) for q in together[directory]] == expected
+
+
 def test_a_judge_is_asked_nothing_else(judge):
     with pytest.raises(UsageError, match="judge of text and cannot answer Embed"):
         Answerer(Models("cpu"), None).answer([Embed(str(judge), "hello")])

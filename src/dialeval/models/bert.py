@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from dialeval.models.low_rank import Linear
 from dialeval.models.weights import ONE_FILE, filled, read_json, read_tensors
 
 DEFAULTS = {
@@ -116,7 +117,7 @@ class Pooler(nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self.dense = nn.Linear(size, size)
+        self.dense = Linear(size, size)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         pooled: torch.Tensor = self.dense(states[:, 0]).tanh()
@@ -155,7 +156,7 @@ class Layer(nn.Module):
     def __init__(self, config: Any) -> None:
         super().__init__()
         self.attention = Attention(config)
-        dense = nn.Linear(config.hidden_size, config.intermediate_size)
+        dense = Linear(config.hidden_size, config.intermediate_size)
         self.intermediate = nn.ModuleDict({"dense": dense})
         self.output = Added(config.intermediate_size, config)
 
@@ -172,7 +173,7 @@ class Attention(nn.Module):
         size = config.hidden_size
         self.self = nn.Module()
         for name in ("query", "key", "value"):
-            setattr(self.self, name, nn.Linear(size, size))
+            setattr(self.self, name, Linear(size, size))
         self.output = Added(size, config)
         self._heads = config.num_attention_heads
         self._dropout = config.attention_probs_dropout_prob
@@ -200,7 +201,7 @@ class Added(nn.Module):
 
     def __init__(self, width: int, config: Any) -> None:
         super().__init__()
-        self.dense = nn.Linear(width, config.hidden_size)
+        self.dense = Linear(width, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 

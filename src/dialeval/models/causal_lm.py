@@ -31,6 +31,7 @@ from dialeval.models.loading import (
     silence,
     window_of,
 )
+from dialeval.models.memory import GIVE_BACK_AFTER, give_back
 from dialeval.models.packing import Plan, plan
 from dialeval.models.tree import attend, grow, views
 from dialeval.question import Answer, Likelihood, Question, cannot_answer
@@ -117,6 +118,8 @@ class CausalLM:
                     raise
                 self._halve(order, start, stop, error)
                 continue
+            if order.tokens(start, stop) > GIVE_BACK_AFTER:
+                give_back()
             for (_, position, written), log_probs in zip(asked[start:stop], found, strict=True):
                 yield position, to_answer(written, log_probs)
             start = stop
@@ -171,8 +174,10 @@ class CausalLM:
             pairs = by_row[low:high]
             row = torch.from_numpy(row_of[pairs] - first).to(self._device)
             target = torch.from_numpy(targets[pairs]).to(self._device)
-            norm = logits.logsumexp(dim=-1)
-            found[pairs] = (logits[row, target] - norm[row]).cpu().numpy()
+            chosen = logits[row, target]
+            norm = log_sum_exp_(logits)
+            del logits, rows  # before the next slice is made
+            found[pairs] = (chosen - norm[row]).cpu().numpy()
         self.counts.predicted += len(distinct)
         return found
 
@@ -218,6 +223,13 @@ class CausalLM:
             )
         AttentionInterface.register(ATTENTION, attend)
         self.counts = TokenCounts()
+
+
+def log_sum_exp_(logits: torch.Tensor) -> torch.Tensor:
+    """Of each row, by the steps of torch's `logsumexp`, but written over the logits: a copy of them
+    would be the largest thing that a pass needs."""
+    largest = logits.amax(dim=-1, keepdim=True)
+    return logits.sub_(largest).exp_().sum(dim=-1).log_().add_(largest[:, 0])
 
 
 def plain_log_probs(model: Any, written: Written) -> npt.NDArray[np.float32]:

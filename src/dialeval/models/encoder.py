@@ -37,7 +37,7 @@ from dialeval.models.loading import (
     text_tokenizer,
     window_of,
 )
-from dialeval.models.memory import give_back
+from dialeval.models.memory import GIVE_BACK_AFTER, give_back
 from dialeval.question import (
     Answer,
     DocumentFrequency,
@@ -58,9 +58,6 @@ TOKENS_PER_BATCH = 1024
 
 MORE_ON_A_GPU = 16
 """Times as many there, where it is the number of steps that takes the time."""
-
-GIVE_BACK_AFTER = 1024
-"""Tokens of a call after which its memory is worth returning: some 150 ms of work."""
 
 STATES_HELD = 1 << 26
 """Numbers kept while token matches are computed: 256 MB."""

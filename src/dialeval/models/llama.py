@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from dialeval.models import peft_files
+from dialeval.models.low_rank import Linear
 from dialeval.models.tree import View, attend
 from dialeval.models.weights import ONE_FILE, filled, read_json, read_tensors
 
@@ -138,10 +139,10 @@ class Attention(nn.Module):
         size, heads = config.hidden_size, config.num_attention_heads
         groups = getattr(config, "num_key_value_heads", None) or heads
         self._width = getattr(config, "head_dim", None) or size // heads
-        self.q_proj = nn.Linear(size, heads * self._width, bias=False)
-        self.k_proj = nn.Linear(size, groups * self._width, bias=False)
-        self.v_proj = nn.Linear(size, groups * self._width, bias=False)
-        self.o_proj = nn.Linear(heads * self._width, size, bias=False)
+        self.q_proj = Linear(size, heads * self._width, bias=False)
+        self.k_proj = Linear(size, groups * self._width, bias=False)
+        self.v_proj = Linear(size, groups * self._width, bias=False)
+        self.o_proj = Linear(heads * self._width, size, bias=False)
 
     def forward(self, states: torch.Tensor, turned: Any, tree: Sequence[View]) -> torch.Tensor:
         query, key, value = (
@@ -157,9 +158,9 @@ class Attention(nn.Module):
 class GatedLinear(nn.Module):
     def __init__(self, size: int, wide: int) -> None:
         super().__init__()
-        self.gate_proj = nn.Linear(size, wide, bias=False)
-        self.up_proj = nn.Linear(size, wide, bias=False)
-        self.down_proj = nn.Linear(wide, size, bias=False)
+        self.gate_proj = Linear(size, wide, bias=False)
+        self.up_proj = Linear(size, wide, bias=False)
+        self.down_proj = Linear(wide, size, bias=False)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         opened = nn.functional.silu(self.gate_proj(states)) * self.up_proj(states)

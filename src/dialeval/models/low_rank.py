@@ -1,8 +1,11 @@
 """Low-rank adapters (LoRA; Hu et al., ICLR 2022) of linear layers: W x + (alpha / rank) U D x.
 
-D and U are what is trained and kept, a few hundred kB, and W stays what it was. Loading adds U D to
-W once: a model with an adapter costs what it cost without. (peft does the same and more; it takes
-longer to import than a small encoder takes to load.)
+D and U are what is trained and kept, a few hundred kB, and W stays what it was. A network that only
+reads multiplies with W + (alpha / rank) U D. One of ours makes this sum anew for every pass, so
+that all adapters of a model share one W, mapped from its file: the sum takes `rank` multiplications
+per weight, where a pass takes one per weight and token. In a network of another library the sum
+takes the place of W. Both give the same numbers. (peft does the same and more; it takes longer to
+import than a small encoder takes to load.)
 """
 
 from __future__ import annotations
@@ -13,6 +16,26 @@ from collections.abc import Collection, Mapping
 import torch
 
 from dialeval.errors import UsageError
+
+
+class Linear(torch.nn.Linear):
+    """A linear layer of ours: one that only reads may carry a trained path beside its weights."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool = True) -> None:
+        super().__init__(inputs, outputs, bias=bias)
+        self.register_buffer("down", None, persistent=False)
+        self.register_buffer("up", None, persistent=False)
+        self.scale = 1.0
+
+    def carry(self, down: torch.Tensor, up: torch.Tensor, scale: float) -> None:
+        """From now on this layer is one whose weights are W + scale * up down."""
+        self.down, self.up, self.scale = down, up, scale
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight: torch.Tensor = self.weight
+        if self.up is not None:
+            weight = torch.addmm(weight, self.up, self.down, alpha=self.scale)
+        return torch.nn.functional.linear(x, weight, self.bias)
 
 
 class LowRankLinear(torch.nn.Module):
@@ -59,7 +82,8 @@ def merge_low_rank(
     alpha: float,
     targets: Collection[str] = (),
 ) -> None:
-    """Adds the trained paths to the layers of a model that has none; `targets`: to these layers."""
+    """Adds the trained paths to the layers of a model that has none and only reads; `targets`: to
+    these layers."""
     layers = linear_layers(model, targets)
     wanted = {f"{name}.{part}" for name in layers for part in ("down", "up")}
     if wanted != tensors.keys():
@@ -70,9 +94,11 @@ def merge_low_rank(
             down, up = tensors[f"{name}.down"].float(), tensors[f"{name}.up"].float()
             if (up.shape[0], down.shape[1]) != linear.weight.shape:
                 raise UsageError(f"these adapters belong to another model: {name} differs in size")
-            # The sum is a new tensor: written over weights that are mapped from their file, each
-            # page of them would be copied first, which takes seven times as long.
             scale = alpha / down.shape[0]
+            if isinstance(linear, Linear):
+                linear.carry(down, up, scale)
+                continue
+            # A new tensor: what was here may be mapped from a file, or belong to others as well.
             merged = torch.addmm(linear.weight, up, down, alpha=scale)
             linear.weight = torch.nn.Parameter(merged, requires_grad=linear.weight.requires_grad)
 

@@ -31,6 +31,7 @@ from dialeval.models.low_rank import merge_low_rank
 from dialeval.models.masked_network import encoder_directory, light_network
 from dialeval.models.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.models.segments import Segment
+from dialeval.models.weights import replace_weights
 from dialeval.question import Answer, MaskedLikelihood, Question, cannot_answer
 
 PROJECTED_AT_ONCE = 256
@@ -80,10 +81,11 @@ def load(directory: Path, *, device: str = "auto") -> MaskedLanguageModel:
         if config.rank:
             merge_low_rank(network.encoder, parts["encoder."], config.alpha)
         else:
-            network.encoder.load_state_dict(parts["encoder."])
-        with torch.no_grad():
-            for name, parameter in own.items():
-                parameter.copy_(parts["head."][name])
+            replace_weights(network.encoder, parts["encoder."])
+        for name, parameter in own.items():
+            if parameter.shape != parts["head."][name].shape:
+                raise RuntimeError(f"head.{name} differs in size")
+            parameter.data = parts["head."][name]
     except (RuntimeError, UsageError) as error:
         raise not_these(directory, error) from error
     network.to(choose_device(device)).eval()

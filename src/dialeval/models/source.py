@@ -19,7 +19,13 @@ from dialeval.models.identity import KnownDigests, fingerprint_of, wheel_fingerp
 from dialeval.models.loading import is_out_of_memory
 from dialeval.models.locate import Located, locate
 from dialeval.models.store import RECORD, damage, read_record
-from dialeval.models.weights import check_directory, side_files, weight_files
+from dialeval.models.weights import (
+    SharedWeights,
+    check_directory,
+    shared,
+    side_files,
+    weight_files,
+)
 from dialeval.question import Model
 
 LOADERS: Mapping[Role, str] = {
@@ -35,11 +41,15 @@ LOADERS: Mapping[Role, str] = {
 
 
 class Models:
-    """The built-in `ModelSource`. `device`: `auto` (as `choose_device` says), `cpu`, `cuda:1`."""
+    """The built-in `ModelSource`. Models that stand on the same weights share them.
+
+    device  `auto` (as `choose_device` says), `cpu`, `cuda:1`
+    """
 
     def __init__(self, device: str = "auto") -> None:
         self.device = device
         self._told: dict[str, str] = {}
+        self._weights = SharedWeights()
 
     def fingerprint(self, name: str) -> str:
         self._told[name] = fingerprint(locate(name))
@@ -49,7 +59,7 @@ class Models:
         found = locate(name)
         if found.role not in LOADERS:
             raise UsageError(f"model {name!r} is a {found.role}: it answers no questions.")
-        with offline(), _told_plainly(found):
+        with offline(), _told_plainly(found), shared(self._weights):
             asks = found.role == "judge"  # its base answers for itself
             directory = ready(found if asks else found.base or found)
             options: dict[str, Any] = {"device": self.device}

@@ -36,6 +36,7 @@ from dialeval.models.scorer_directory import (
     not_these,
     read_scorer,
 )
+from dialeval.models.weights import replace_weights
 from dialeval.question import Answer, Judge, Judgement, Question, cannot_answer
 
 TOKENS_PER_BATCH = 4096
@@ -183,7 +184,7 @@ def load(directory: Path, *, device: str = "auto") -> TextJudge:
         if config.rank:
             merge_low_rank(encoder, bare, config.alpha)
         else:
-            encoder.load_state_dict(bare)
+            replace_weights(encoder, bare)
     except RuntimeError as error:
         raise not_these(directory, error) from error
     return TextJudge(network.to(choose_device(device)), tokenizer, config)

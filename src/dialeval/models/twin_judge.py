@@ -21,6 +21,7 @@ from dialeval.models.loading import SURROGATE, batches_by_length, choose_device,
 from dialeval.models.low_rank import merge_low_rank
 from dialeval.models.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
+from dialeval.models.weights import replace_weights
 from dialeval.question import Answer, Judge, Judgement, Question, cannot_answer
 
 Ids: TypeAlias = tuple[int, ...]
@@ -120,7 +121,7 @@ def load(directory: Path, *, device: str = "auto") -> TwinJudge:
         if config.rank:
             merge_low_rank(encoder, bare, config.alpha)
         else:
-            encoder.load_state_dict(bare)
+            replace_weights(encoder, bare)
     except (RuntimeError, KeyError) as error:
         raise not_these(directory, error) from error
     return TwinJudge(network.to(choose_device(device)), tokenizer, config)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -110,8 +112,45 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+class SharedWeights:
+    """Files of weights that several networks read: each is mapped into memory once.
+
+    Five judges that stand on one encoder, and a language model with and without its adapter, take
+    the memory of one. Nobody may write into a tensor that is shared: whoever trains reads files
+    outside of `shared`, and has tensors of its own.
+    """
+
+    def __init__(self) -> None:
+        self._tensors: dict[tuple[Path, int, int, int], dict[str, torch.Tensor]] = {}
+
+    def read(self, path: Path) -> dict[str, torch.Tensor]:
+        status = path.stat()
+        key = (path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns)
+        if key not in self._tensors:
+            self._tensors[key] = _read_tensors(path)
+        return dict(self._tensors[key])
+
+
+_shared: ContextVar[SharedWeights | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def shared(weights: SharedWeights) -> Iterator[None]:
+    """While a network is loaded that only reads: its tensors may be those of others."""
+    token = _shared.set(weights)
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     """A safetensors file, as 32-bit floats."""
+    weights = _shared.get()
+    return weights.read(path) if weights else _read_tensors(path)
+
+
+def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
     from safetensors.torch import load_file
 
     return {name: tensor.float() for name, tensor in load_file(path).items()}
@@ -132,6 +171,18 @@ def filled(make: Callable[[], Network], tensors: Mapping[str, torch.Tensor]) -> 
         return None
     network.load_state_dict({name: tensors[name] for name in own}, assign=True)
     return network.eval()
+
+
+def replace_weights(network: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Gives a network other weights, all of them. Those that it had are left as they are, for they
+    may be shared; what is tied inside the network stays tied."""
+    own = network.state_dict(keep_vars=True)
+    if own.keys() != tensors.keys():
+        raise RuntimeError(f"{sorted(own.keys() ^ tensors.keys())[0]} is on one side only")
+    for name, parameter in own.items():
+        if parameter.shape != tensors[name].shape:
+            raise RuntimeError(f"{name} differs in size")
+        parameter.data = tensors[name]
 
 
 def _check_shards(directory: Path, present: set[str]) -> None:
