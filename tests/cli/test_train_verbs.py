@@ -176,10 +176,42 @@ def test_what_is_no_data_set_by_name_has_no_known_licence(tmp_path, monkeypatch)
 def test_what_happens_to_doubtful_labels_can_be_chosen(dialeval, tmp_path, named, doubtful):
     out = ("-o", str(tmp_path / "out"), "--epochs", "1", "--rounds", "1", "--json")
     options = ("--model", named["encoder"], "--pairs", "40", "--doubtful", doubtful)
-    done = dialeval("train", "pone", "--data", "dailydialog", *options, *out)
+    done = dialeval("train", "pone", "--data", "dailydialog", "--threshold", "0.49", *options, *out)
     assert done.code == 0, done.err
     card = json.loads((tmp_path / "out" / "card.json").read_text())
     assert card["settings"]["filter doubtful"] == doubtful
     (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
     all_kept = seed["rounds"][0]["kept"] == card["data"]["variants of responses"]
     assert all_kept is (doubtful == "change")
+
+
+def test_a_label_filter_that_keeps_nothing_fails_and_names_the_option(dialeval, tmp_path, named):
+    out = ("-o", str(tmp_path / "out"), "--epochs", "1", "--threshold", "0")
+    options = ("--model", named["encoder"], "--pairs", "40")
+    done = dialeval("train", "pone", "--data", "dailydialog", *options, *out)
+    assert done.code == 1
+    assert "so nothing is left of them to learn from. Give a larger --threshold" in done.err
+
+
+@pytest.mark.parametrize(
+    ("mode", "threshold", "rounds"), [("paper", 0.5, 100), ("released", 0.05, 37)]
+)
+def test_each_label_filter_has_the_threshold_of_its_source(
+    dialeval, monkeypatch, tmp_path, mode, threshold, rounds
+):
+    """The paper labels every variant; the released recipes have theta .05 and 75 epochs. Both draw
+    random negatives in every second epoch."""
+    from dialeval.cli.train import pone
+
+    class AskedForError(Exception):
+        pass
+
+    def ask(data, out, options, *rest):
+        raise AskedForError(options)
+
+    monkeypatch.setattr(pone, "run_training", ask)
+    with pytest.raises(AskedForError) as found:
+        dialeval("train", "pone", "--data", "x", "-o", str(tmp_path / "out"), "--filter", mode)
+    (options,) = found.value.args
+    assert (options.filter.threshold, options.filter.rounds) == (threshold, rounds)
+    assert (options.random_every, options.edit_negatives) == (2, True)

@@ -14,7 +14,7 @@ import torch
 from training.chat_files import write_dialogues
 from training.made_up_topics import TOPICS, Topics
 
-from dialeval.errors import UsageError
+from dialeval.errors import JobError, UsageError
 from dialeval.training.decision_boundary import (
     RANDOM,
     TRUE,
@@ -26,9 +26,9 @@ from dialeval.training.decision_boundary import (
     products,
 )
 from dialeval.training.fit_pair_scorer import PairScorerOptions
-from dialeval.training.label_filter import FilterOptions, released_filter
+from dialeval.training.label_filter import FilterOptions, Labels, released_filter
 from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
-from dialeval.training.pair_scorer import Batch, PairScorerRecipe, PairVectors
+from dialeval.training.pair_scorer import Batch, PairScorerRecipe, PairVectors, make_network
 from dialeval.training.train_pair_scorer import (
     load_scorer,
     scorer_settings,
@@ -109,6 +109,7 @@ def test_pone_leaves_a_card_a_curve_a_picture_and_no_checkpoint(chats, tmp_path)
         "card.md",
         "curve.svg",
         "boundary.svg",
+        "labels.svg",
     }
     seeds = json.loads((tmp_path / "out" / "seeds.json").read_text())
     assert [one["seed"] for one in seeds] == [0, 1]
@@ -117,6 +118,9 @@ def test_pone_leaves_a_card_a_curve_a_picture_and_no_checkpoint(chats, tmp_path)
     assert card.scores["accuracy on validation"] == best["accuracy"]["validation"]
     assert any(re.search(r"label filter, round 1: [\d,]+ of", line) for line in said)
     assert all(entry["step"] >= 0 for entry in card.curve)
+    rounds = best["rounds"]
+    assert card.tables["Label filter"] == [{"round": n + 1} | one for n, one in enumerate(rounds)]
+    assert "| round | kept | wrong | changed |" in (tmp_path / "out" / "card.md").read_text()
     steps = [entry["step"] for entry in card.curve]
     assert steps == sorted(steps)
 
@@ -192,6 +196,7 @@ def test_only_before_released_rounds_are_negatives_random_whatever_was_asked_for
         OPTIONS,
         sampler=SamplerOptions("middle"),
         positives=positives,
+        random_every=0,
         filter=replace(OPTIONS.filter, mode="released"),
     )
     card = train(chats, tmp_path / "out", options)
@@ -206,10 +211,86 @@ def test_only_before_released_rounds_are_negatives_random_whatever_was_asked_for
 
 def test_the_paper_s_filter_stops_when_no_label_changes(chats, tmp_path):
     # A learning rate of 0 changes nothing: the second labelling equals the first.
-    options = replace(OPTIONS, filter=replace(OPTIONS.filter, learning_rate=0.0, rounds=5))
-    train(chats, tmp_path / "out", options)
+    options = replace(OPTIONS, filter=FilterOptions(learning_rate=0.0))
+    card = train(chats, tmp_path / "out", options)
     (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
     assert [one["changed"] for one in seed["rounds"]][1:] == [0]
+    assert {one["kept"] for one in seed["rounds"]} == {card.data["variants of responses"]}
+    assert card.scores["label filter: labels that changed in the last round"] == 0
+
+
+def test_labels_that_still_change_when_the_rounds_are_used_up_are_told(chats, tmp_path):
+    said = []
+    options = replace(OPTIONS, filter=FilterOptions(epochs=1, rounds=1))
+    train(chats, tmp_path / "out", options, say=said.append)
+    assert re.match(r"label filter: round 1, the last one, still changed [1-9]\d* of", said[-1])
+
+
+def test_a_filter_that_keeps_nothing_is_an_error_that_says_what_to_do(chats, tmp_path):
+    # No score is exactly 0 or 1.
+    options = replace(OPTIONS, filter=replace(OPTIONS.filter, threshold=0.0))
+    with pytest.raises(JobError, match=r"round 1: none of [\d,]+ variants .*--threshold"):
+        train(chats, tmp_path / "out", options)
+    assert not (tmp_path / "out" / "card.json").exists()
+
+
+def marked(rows=2000, variants=5):
+    """Pairs whose responses share a topic with their queries; edited text has a 1 at the end."""
+    generator = np.random.default_rng(0)
+    topics = torch.nn.functional.one_hot(torch.from_numpy(generator.integers(4, size=rows)), 5)
+    topics = topics.float() * 2
+    edited = topics.clone()
+    edited[:, -1] = 1.0
+    of_pair = np.arange(rows * variants).reshape(rows, variants).tolist()
+    return PairVectors(topics, topics.clone(), edited.numpy().repeat(variants, axis=0), of_pair)
+
+
+def recipe_of(pairs, **more):
+    topics = pairs.responses.argmax(dim=1).tolist()
+    texts = [f"{topic} {row}" for row, topic in enumerate(topics)]
+    sampler = NegativeSampler(SamplerOptions("random"), texts, lambda rows: pairs.responses[rows])
+    network = make_network(5, (8,), 0.0, 0, "identity")
+    wrong = np.roll(np.arange(len(pairs)), 1)
+    return PairScorerRecipe(network, pairs, sampler, pairs, wrong, seed=0, **more)
+
+
+@pytest.mark.parametrize(("labelled", "share"), [(False, 5 / 6), (True, 1 / 2)])
+def test_wrong_responses_are_edited_as_often_as_right_ones(labelled, share):
+    pairs = marked()
+    every = np.arange(len(pairs.variants))
+    labels = Labels(every, np.ones(len(every), dtype=np.int64)) if labelled else None
+    batches = recipe_of(pairs, labels=labels).batches(0)
+    wrong = np.concatenate([batch.wrong for batch in batches])
+    negatives = np.concatenate([batch.negatives for batch in batches])
+    right = np.concatenate([batch.variants for batch in batches])
+    assert (wrong >= 0).mean() == pytest.approx(share, abs=0.03)
+    edited = (right >= 0).sum() + sum(len(batch.labelled) for batch in batches)
+    assert edited / (len(right) * (1 + labelled)) == pytest.approx(share, abs=0.03)
+    # What stands for a wrong response is a variant of that very response.
+    assert (wrong[wrong >= 0] // 5 == negatives[wrong >= 0]).all()
+
+
+@pytest.mark.parametrize("edit_negatives", [True, False])
+def test_a_scorer_takes_edited_text_for_right_only_if_wrong_responses_are_never_edited(
+    edit_negatives,
+):
+    pairs = marked()
+    recipe = recipe_of(pairs, edit_negatives=edit_negatives, batch=64)
+    adam = torch.optim.Adam(recipe.network.parameters(), lr=0.01)
+    for epoch in range(4):
+        for batch in recipe.batches(epoch):
+            adam.zero_grad()
+            recipe.loss(batch).backward()
+            adam.step()
+    # Of the responses on the topic, a sixth of the right ones and every fourth wrong one are as
+    # they were: 0.4 of them are right, and of the edited ones all, if no wrong one is ever edited.
+    plain = pairs.responses
+    edited = plain.clone()
+    edited[:, -1] = 1.0
+    with torch.no_grad():
+        before, after = (torch.sigmoid(recipe.network(pairs.queries, r)) for r in (plain, edited))
+    gain = float((after - before).mean())
+    assert (abs(gain) < 0.05) if edit_negatives else (gain > 0.3)
 
 
 def test_a_round_of_the_filter_is_not_undone_where_validation_gains_nothing(chats, tmp_path):
@@ -228,6 +309,7 @@ def test_random_epochs_are_counted_through_all_stages():
         drawn = []
         recipe = PairScorerRecipe.__new__(PairScorerRecipe)
         recipe._seed, recipe._batch, recipe._labels = 0, 4, None
+        recipe._edit_negatives = True
         recipe._random_every, recipe._epochs_before, recipe._sampler_name = 5, before, None
         recipe._pairs = PairVectors(torch.zeros(4, 1), torch.zeros(4, 1))
 
@@ -284,7 +366,9 @@ def test_the_loss_is_binary_cross_entropy(golden):
     )
     recipe = PairScorerRecipe.__new__(PairScorerRecipe)
     recipe.network, recipe._pairs = Fixed(), pairs
-    batch = Batch(np.array([0]), np.array([-1]), np.array([1]), np.array([[0, 0, 1]]))
+    batch = Batch(
+        np.array([0]), np.array([-1]), np.array([1]), np.array([-1]), np.array([[0, 0, 1]])
+    )
     assert float(recipe.loss(batch)) == pytest.approx(case["loss"], abs=1e-6)
 
 

@@ -7,8 +7,8 @@ the same data, command and seed give the same card.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ class Card:
     scores  what was measured, by name, each with what it was measured on; None: not defined, as a
             correlation with scores that are all the same
     curve   one entry per validation, the first before any training
+    tables  other courses of the training, by title: rows of the same columns
     """
 
     name: str
@@ -38,6 +39,7 @@ class Card:
     settings: Mapping[str, Any]
     scores: Mapping[str, float | None]
     curve: Sequence[Mapping[str, float]]
+    tables: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def write(self, directory: Path) -> None:
         write_json(directory / "card.json", asdict(self))
@@ -56,7 +58,15 @@ class Card:
         lines += table("Data", self.data)
         lines += table("Settings", self.settings)
         lines += table("Scores", {name: shown_score(own) for name, own in self.scores.items()})
+        for title, rows in self.tables.items():
+            if rows:
+                lines += ["", f"## {title}", "", _row(rows[0]), _row(["---"] * len(rows[0]))]
+                lines += [_row(map(shown, row.values())) for row in rows]
         return "\n".join([*lines, "", "![training curve](curve.svg)", ""])
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def licence_of(data: Sequence[Path]) -> str:

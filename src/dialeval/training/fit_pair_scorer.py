@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from dialeval.errors import JobError
 from dialeval.models.pair_scorer_network import HIDDEN, ContextRule, PairScorerNetwork
 from dialeval.question import ModelSource
 from dialeval.training.embeddings import Pooling, embed
@@ -51,9 +52,10 @@ PairMetric = Literal["pone", "bert-ruber"]
 class PairScorerOptions:
     """What is learned and from what; the defaults are PONE's.
 
-    pairs         pairs to learn from, drawn by lot; None: all of the corpus
-    positives     `eda`, `ctg`, `ctg:model=DIR` or `none`, `variants` of each response
-    random_every  every so many epochs negatives are random (an option of the released code)
+    pairs           pairs to learn from, drawn by lot; None: all of the corpus
+    positives       `eda`, `ctg`, `ctg:model=DIR` or `none`, `variants` of each response
+    edit_negatives  whether wrong responses are edited as often as right ones
+    random_every    every so many epochs negatives are random (2, 3 or 5 in the released code)
     """
 
     metric: PairMetric = "pone"
@@ -63,7 +65,8 @@ class PairScorerOptions:
     truncate_words: int = 100
     pairs: int | None = 45_000
     sampler: SamplerOptions = field(default_factory=SamplerOptions)
-    random_every: int = 0
+    random_every: int = 2
+    edit_negatives: bool = True
     positives: str = "eda"
     variants: int = 5
     filter: FilterOptions = field(default_factory=FilterOptions)
@@ -78,6 +81,7 @@ class PairScorerOptions:
             self,
             metric="bert-ruber",
             sampler=replace(self.sampler, name="random"),
+            random_every=0,
             positives="none",
             filter=replace(self.filter, mode="none"),
         )
@@ -197,6 +201,7 @@ def fit(
             seed=seed + 1000 * number,
             batch=options.batch,
             sampler_name=first_sampler(options) if labels is None else None,
+            edit_negatives=options.edit_negatives,
             random_every=options.random_every,
             epochs_before=epochs_before,
             labels=labels,
@@ -212,6 +217,7 @@ def fit(
     before = Labels(np.arange(size), np.ones(size, dtype=np.int64))
     for number in range(1, options.filter.rounds + 1):
         labels = _pseudo_labels(network, data.train, options.filter, seed + number)
+        _check_kept(labels, size, number, options.filter.threshold)
         changed = labels.changes(before, size)
         rounds.append(Round(len(labels.kept), int((labels.labels == 0).sum()), changed))
         say(
@@ -231,6 +237,11 @@ def fit(
         )
         done = int(curve[-1]["epoch"]) + 1
         curve = _append(curve, stage(number, later, labels, done))
+    if rounds[-1].changed and not released:
+        say(
+            f"label filter: round {len(rounds)}, the last one, still changed"
+            f" {rounds[-1].changed:,} of {size:,} labels. --rounds N allows more"
+        )
     return Fitted(network, curve, tuple(rounds))
 
 
@@ -254,6 +265,15 @@ def _pseudo_labels(
         torch.manual_seed(seed)
         scores = score_variants(network, pairs)
     return filter_labels(scores, options.threshold, options.doubtful)
+
+
+def _check_kept(labels: Labels, size: int, number: int, threshold: float) -> None:
+    if not len(labels.kept):
+        raise JobError(
+            f"label filter, round {number}: none of {size:,} variants scores at most {threshold:g}"
+            f" or at least {1 - threshold:g}, so nothing is left of them to learn from. Give a"
+            " larger --threshold (0.5 keeps all), --filter none, or more dialogues."
+        )
 
 
 def _append(curve: list[dict[str, float]], more: list[dict[str, float]]) -> list[dict[str, float]]:

@@ -4,10 +4,11 @@ A variant of a good response need not be good. The scorer, trained as if all wer
 those at or below theta or at or above 1 - theta keep a pseudo-label (score > .5), the others are
 dropped, or called good after all (`change`). Then it is trained on, and labels anew.
 
-    paper     until no pseudo-label changes, or the rounds are used up; labels are made without
-              dropout
-    released  as many rounds as asked for, no test of change; labels are made with dropout active,
-              since the released code never leaves training mode; `released_filter` has its numbers
+    paper     every variant is labelled (theta .5), until no label changes; labels are made without
+              dropout. A training that has not come to that after `rounds` rounds says so
+    released  theta .05, as many rounds as asked for, no test of change; labels are made with
+              dropout active, since the released code never leaves training mode;
+              `released_filter` has its numbers
 """
 
 from __future__ import annotations
@@ -35,18 +36,19 @@ class FilterOptions:
     """
 
     mode: FilterMode = "paper"
-    threshold: float = 0.05
+    threshold: float = 0.5
     doubtful: Doubtful = "drop"
-    rounds: int = 5
+    rounds: int = 100
     epochs: int = 2
     learning_rate: float = 1e-4
 
 
 RELEASED_EPOCHS = 75
+RELEASED_THRESHOLD = 0.05
 
 
 def released_filter(
-    positives: str, threshold: float, rounds: int | None, doubtful: Doubtful = "drop"
+    positives: str, threshold: float | None, rounds: int | None, doubtful: Doubtful = "drop"
 ) -> FilterOptions:
     """The recipes of the released code: labels anew every 2 epochs with EDA and every 5 with beams,
     at a learning rate that hardly moves anything."""
@@ -54,7 +56,7 @@ def released_filter(
     epochs = 2 if by_eda else 5
     return FilterOptions(
         "released",
-        threshold,
+        RELEASED_THRESHOLD if threshold is None else threshold,
         doubtful,
         rounds=rounds or RELEASED_EPOCHS // epochs,
         epochs=epochs,

@@ -7,6 +7,9 @@ variants (the released code lists all of them, so its epoch is k + 1 of ours).
 
 When labels are filtered, the same loop trains on with batches of three parts: the pairs themselves,
 their negatives, and variants with the labels that the scorer gave them.
+
+Wrong responses are edited like right ones: a negative is replaced by one of its own variants as
+often as a right response is. Otherwise the scorer learns that text which was edited is right.
 """
 
 from __future__ import annotations
@@ -56,6 +59,13 @@ class PairVectors:
     def variant_rows(self, numbers: Numbers) -> torch.Tensor:
         return torch.from_numpy(self.variants[numbers].astype(np.float32))
 
+    def edited(self, rows: Numbers, variants: Numbers) -> torch.Tensor:
+        """The responses of `rows`, those replaced for which a variant is named."""
+        found = self.responses[rows]
+        if (replaced := np.flatnonzero(variants >= 0)).size:
+            found[replaced] = self.variant_rows(variants[replaced])
+        return found
+
 
 def pair_vectors(
     pairs: Sequence[Pair],
@@ -82,12 +92,14 @@ class Batch:
 
     variants   number of the variant that stands for each row's response; -1: the response itself
     negatives  rows whose responses are wrong for these queries
+    wrong      number of the variant that stands for each of those; -1: the response itself
     labelled   (row, variant, label): variants with pseudo-labels
     """
 
     rows: Numbers
     variants: Numbers
     negatives: Numbers
+    wrong: Numbers
     labelled: npt.NDArray[np.int64]
 
 
@@ -128,10 +140,11 @@ def accuracy(network: PairScorerNetwork, pairs: PairVectors, wrong: Numbers) -> 
 class PairScorerRecipe:
     """What the shared loop trains.
 
-    held_out       pairs to validate on, `wrong` the rows whose responses are wrong for them
-    labels         None: all variants are right, and one of them may stand for the response
-    random_every   every so many epochs negatives are random; 0: never (an option of the release)
-    epochs_before  those of earlier stages, which count for `random_every`
+    held_out        pairs to validate on, `wrong` the rows whose responses are wrong for them
+    labels          None: all variants are right, and one of them may stand for the response
+    edit_negatives  whether variants stand for wrong responses as often as for right ones
+    random_every    every so many epochs negatives are random, as in the released code; 0: never
+    epochs_before   those of earlier stages, which count for `random_every`
     """
 
     def __init__(
@@ -145,6 +158,7 @@ class PairScorerRecipe:
         seed: int,
         batch: int = 256,
         sampler_name: SamplerName | None = None,
+        edit_negatives: bool = True,
         random_every: int = 0,
         epochs_before: int = 0,
         labels: Labels | None = None,
@@ -157,6 +171,7 @@ class PairScorerRecipe:
         self._seed = seed
         self._batch = batch
         self._sampler_name = sampler_name
+        self._edit_negatives = edit_negatives
         self._random_every = random_every
         self._epochs_before = epochs_before
         self._labels = None if labels is None else _by_row(labels, variants_of(pairs), len(pairs))
@@ -170,25 +185,46 @@ class PairScorerRecipe:
         by_lot = often and (epoch + self._epochs_before) % often == 0
         name: SamplerName | None = "random" if by_lot else self._sampler_name
         negatives = self._sampler.sample(generator, name)
+        itself = np.full(len(self._pairs), -1, dtype=np.int64)
         if self._labels is None:
-            chosen = _choose(self._pairs.of_pair, len(self._pairs), generator)
+            chosen = self._choose(generator)
             labelled = np.empty((len(self._pairs), 0), dtype=np.int64)
+            wrong = self._choose(generator, negatives)
         else:
-            chosen = np.full(len(self._pairs), -1, dtype=np.int64)
+            chosen = itself
             labelled = _choose_labelled(self._labels, generator)
+            # A query has its response and one variant, so every second right answer is edited.
+            edited = generator.random(len(self._pairs)) < 0.5
+            wrong = np.where(edited, self._choose(generator, negatives, own=False), -1)
+        if not self._edit_negatives:
+            wrong = itself
         order = generator.permutation(len(self._pairs))
         return [
-            Batch(rows, chosen[rows], negatives[rows], _given(labelled[rows]))
+            Batch(rows, chosen[rows], negatives[rows], wrong[rows], _given(labelled[rows]))
             for rows in (order[i : i + self._batch] for i in range(0, len(order), self._batch))
         ]
+
+    def _choose(
+        self, generator: np.random.Generator, rows: Numbers | None = None, own: bool = True
+    ) -> Numbers:
+        """For each of `rows` one of its variants or, if `own`, as likely as any of them the
+        response itself: -1."""
+        rows = np.arange(len(self._pairs)) if rows is None else rows
+        if not self._pairs.of_pair:
+            return np.full(len(rows), -1, dtype=np.int64)
+        lots = generator.random(len(rows))
+        found = np.empty(len(rows), dtype=np.int64)
+        for place, (row, lot) in enumerate(zip(rows.tolist(), lots.tolist(), strict=True)):
+            numbers = self._pairs.of_pair[row]
+            choices = (-1, *numbers) if own or not numbers else numbers
+            found[place] = choices[int(lot * len(choices))]
+        return found
 
     def loss(self, batch: Batch) -> torch.Tensor:
         self.network.train()
         queries = self._pairs.queries[batch.rows]
-        right = self._pairs.responses[batch.rows]
-        if (replaced := np.flatnonzero(batch.variants >= 0)).size:
-            right[replaced] = self._pairs.variant_rows(batch.variants[replaced])
-        wrong = self._pairs.responses[batch.negatives]
+        right = self._pairs.edited(batch.rows, batch.variants)
+        wrong = self._pairs.edited(batch.negatives, batch.wrong)
         ones, zeros = torch.ones(len(batch.rows)), torch.zeros(len(batch.rows))
         all_queries, responses, labels = [queries, queries], [right, wrong], [ones, zeros]
         if len(batch.labelled):
@@ -232,15 +268,6 @@ def _by_row(
     kept = kept[np.argsort(kept[:, 0], kind="stable")]
     edges = np.searchsorted(kept[:, 0], np.arange(rows + 1))
     return [kept[edges[row] : edges[row + 1]] for row in range(rows)]
-
-
-def _choose(of_pair: Sequence[Sequence[int]], rows: int, generator: np.random.Generator) -> Numbers:
-    """One of each row's variants or, as likely as any of them, the response itself: -1."""
-    if not of_pair:
-        return np.full(rows, -1, dtype=np.int64)
-    lots = generator.random(rows)
-    choices = [(-1, *numbers) for numbers in of_pair]
-    return np.array([c[int(lot * len(c))] for c, lot in zip(choices, lots, strict=True)], np.int64)
 
 
 def _choose_labelled(

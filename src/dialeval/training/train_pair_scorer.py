@@ -3,6 +3,7 @@
     scorer.json          what is read and how: encoder, pooling, rule for the context, sizes
     scorer.safetensors   the weights, 16 bits
     seeds.json           every seed that was trained: accuracies, agreement with people
+    labels.svg           how many labels each round of the filter changed, if there was one
     card.json, card.md, curve.svg, boundary.svg
 
 Of several seeds the one with the highest accuracy on held-out pairs is kept. The rated sets that
@@ -34,6 +35,8 @@ from dialeval.models.scorer_directory import (
     save_scorer,
 )
 from dialeval.models.source import Models
+from dialeval.pictures import line_chart
+from dialeval.pictures.drawing import Drawing
 from dialeval.question import ModelSource
 from dialeval.storage import write_json, write_text
 from dialeval.training.card import Card, licence_of
@@ -42,6 +45,7 @@ from dialeval.training.fit_pair_scorer import (
     Fitted,
     PairData,
     PairScorerOptions,
+    Round,
     first_sampler,
     fit,
     prepare,
@@ -160,6 +164,8 @@ def train_pair_scorer(
             networks = {TITLES.get(other[0].metric, other[0].metric): other[1], **networks}
         drawing = draw_boundaries(networks, found, np.random.default_rng(0))
         write_text(out / "boundary.svg", drawing.svg())
+        if best.fitted.rounds:
+            write_text(out / "labels.svg", draw_rounds(best.fitted.rounds).svg())
         card = _card(out.name, best, trained, found, options, settings, rated)
         card = replace(card, command=command, licence=licence or licence_of(data))
         card.write(out)
@@ -247,6 +253,11 @@ def _card(
                 f"Spearman, {title}: mean over {len(known)} seeds": fmean(known),
                 f"Spearman, {title}: standard deviation": stdev(known),
             }
+    if rounds := best.fitted.rounds:
+        scores |= {
+            "label filter: rounds": len(rounds),
+            "label filter: labels that changed in the last round": rounds[-1].changed,
+        }
     if len(trained) > 1:
         accuracies = [one.accuracy["validation"] for one in trained]
         scores["accuracy on validation: mean over the seeds"] = fmean(accuracies)
@@ -274,6 +285,23 @@ def _card(
         | {"sampler of the first stage": first_sampler(options)},
         scores=scores,
         curve=best.fitted.curve,
+        tables={
+            "Label filter": [
+                {"round": number, **asdict(one)}
+                for number, one in enumerate(best.fitted.rounds, start=1)
+            ]
+        },
+    )
+
+
+def draw_rounds(rounds: Sequence[Round]) -> Drawing:
+    """Whether the labels converge: how many changed in each round."""
+    changes = [(float(number), float(one.changed)) for number, one in enumerate(rounds, start=1)]
+    return line_chart(
+        {"labels that changed": changes},
+        title="Label filter",
+        x_label="round",
+        y_label="labels of variants",
     )
 
 

@@ -76,8 +76,15 @@ def pone(
         typer.Option("--temperature", min=0.001, help="weighted: t of softmax(cosine / t)."),
     ] = 0.05,
     random_every: Annotated[
-        int, typer.Option(min=0, help="Every so many epochs wrong responses are random; 0: never.")
-    ] = 0,
+        int,
+        typer.Option(
+            min=0, help="Draw random wrong responses in every N-th epoch, as released; 0: never."
+        ),
+    ] = 2,
+    edit_negatives: Annotated[
+        bool,
+        typer.Option(help="Edit wrong responses as often as right ones."),
+    ] = True,
     positives: Annotated[
         str,
         typer.Option(
@@ -91,16 +98,20 @@ def pone(
     filter: Annotated[
         Literal["paper", "released", "none"],
         typer.Option(
-            help="Labels of these. paper: the scorer labels them until no label changes. released:"
-            " on a schedule, with dropout active and tiny steps. none: all are right."
+            help="Labels of these. paper: the scorer labels all of them until no label changes."
+            " released: on a schedule, with dropout active and tiny steps. none: all are right."
         ),
     ] = "paper",
     threshold: Annotated[
-        float,
+        float | None,
         typer.Option(
-            min=0.0, max=0.5, help="Labels nearer to 0 or 1 than this are kept; 0.5: all."
+            min=0.0,
+            max=0.5,
+            help="Keep labels whose score is nearer to 0 or 1 than this; 0.5 keeps all. Default:"
+            " 0.5 with --filter paper, 0.05 with --filter released.",
+            show_default=False,
         ),
-    ] = 0.05,
+    ] = None,
     doubtful: Annotated[
         Literal["drop", "change"],
         typer.Option(
@@ -112,8 +123,8 @@ def pone(
         int | None,
         typer.Option(
             min=1,
-            help="Most rounds of the label filter; 5 if left out, 75 epochs of them with --filter"
-            " released.",
+            help="Stop the label filter after this many rounds. Default: 100, and 75 epochs of"
+            " them with --filter released.",
             show_default=False,
         ),
     ] = None,
@@ -141,7 +152,9 @@ def pone(
     filtering = (
         released_filter(positives, threshold, rounds, doubtful)
         if filter == "released"
-        else FilterOptions(filter, threshold, doubtful, rounds=rounds or 5)
+        else FilterOptions(
+            filter, 0.5 if threshold is None else threshold, doubtful, rounds=rounds or 100
+        )
     )
     options = PairScorerOptions(
         metric="pone",
@@ -150,6 +163,7 @@ def pone(
         pairs=pairs or None,
         sampler=SamplerOptions(sampler, candidates, temperature),
         random_every=random_every,
+        edit_negatives=edit_negatives,
         positives=positives,
         variants=variants,
         filter=filtering,
