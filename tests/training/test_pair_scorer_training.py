@@ -110,6 +110,7 @@ def test_pone_leaves_a_card_a_curve_a_picture_and_no_checkpoint(chats, tmp_path)
         "curve.svg",
         "boundary.svg",
         "labels.svg",
+        "dialeval-model.json",
     }
     seeds = json.loads((tmp_path / "out" / "seeds.json").read_text())
     assert [one["seed"] for one in seeds] == [0, 1]
