@@ -56,7 +56,7 @@ def test_variants_stay_with_their_queries_over_many_batches():
     [
         ([], "choose from ws, eda, ctg"),
         (["wss"], "no augmenter 'wss'. Did you mean 'ws'"),
-        (["ws", "ws:mode=paper"], "given twice"),
+        (["ws", "ws:mode=readable"], "given twice"),
         (["eda:alpha=2"], "no option 'alpha'"),
         (["eda:swap=2"], "at most 1"),
     ],

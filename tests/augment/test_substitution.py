@@ -34,13 +34,69 @@ def test_released_mode_keeps_all_four_even_where_nothing_changes(tagger):
     assert not make_augmenter("ws").keeps_repeats
 
 
+def test_released_mode_leaves_the_article_as_the_released_file_does(tagger):
+    """WS.csv has "a expression" six times."""
+    assert variants("I took a look.", "ws:mode=released")["nouns"] == "i took a expression ."
+
+
+def test_readable_is_the_default_and_the_mode_of_the_paper_another():
+    assert make_augmenter("ws") == make_augmenter("ws:mode=readable")
+    assert make_augmenter("ws") != make_augmenter("ws:mode=paper")
+
+
+def test_paper_mode_replaces_every_word_of_a_kind_by_a_synonym_and_keeps_the_rest(golden, tagger):
+    """Section 4.4: verbs, nouns, adjectives and adverbs, or all, and golden synonyms."""
+    assert ["water", "n", "body_of_water"] in golden["ws_examples"]["pairs"]
+    made = variants("Think: do you  DRINK good water, Ann?", "ws:mode=paper")
+    assert made["nouns"].startswith("Think: do you  DRINK good body of water, ")
+    assert made["verbs"] == "Remember: make you  TOAST good water, Ann?"
+    assert made["modifiers"] == "Think: do you  DRINK full water, Ann?"
+
+
+@pytest.mark.parametrize("mode", ["paper", "released-consistency"])
+def test_a_variant_equal_to_its_query_is_left_out_and_counted(tagger, mode):
+    tally = Tally()
+    augmenter = make_augmenter(f"ws:mode={mode}")
+    (augmented,) = augment_queries([Query("q", "Oh, Really ?  What for?")], [augmenter], tally)
+    assert {variant.query.lower() for variant in augmented.variants} == {
+        "oh, truly ?  what for?" if mode == "paper" else "oh , truly ? what for ?"
+    }
+    (augmented,) = augment_queries([Query("q", "What for?")], [augmenter], tally)
+    assert augmented.variants == ()
+    assert tally.bare == 1
+    assert tally.unchanged.total() == (6 if mode == "paper" else 1)
+
+
+@pytest.mark.parametrize(
+    ("query", "paraphrase"),
+    [
+        ("No , I am ok , really .", "no , i am ok , truly ."),
+        ("How have you managed that ?", "how have you pull off that ?"),
+        ("I am cooking now !", "iodine am cooking now !"),
+        ("My mother-in-law just went there .", "my mother-in-law just travel there ."),
+        (
+            "Toilets are in the rear , all the toilets .",
+            "toilet are in the rear , all the toilets .",
+        ),
+        ("Do you want the truth ?", "do you want the truth ?"),
+    ],
+)
+def test_one_word_is_replaced_as_in_the_self_consistency_set(tagger, query, paraphrase):
+    assert variants(query, "ws:mode=released-consistency") == {"one word": paraphrase}
+
+
+def test_only_the_readable_mode_has_openings():
+    with pytest.raises(UsageError, match="leave out least"):
+        make_augmenter("ws:mode=paper,least=1")
+
+
 def test_released_words_are_lower_case_with_punctuation_apart():
     assert released_words("I'll go, Bob?!") == ["i'll", "go", ",", "bob", "?!"]
     already = "a good rest is all you need , and i ’ m afraid ."
     assert " ".join(released_words(already)) == already
 
 
-def test_paper_mode_keeps_tense_number_case_and_spacing(tagger):
+def test_readable_mode_keeps_tense_number_case_and_spacing(tagger):
     made = variants("She bought  two CARS and started small shops.")
     assert made["verbs"] == "She purchased  two CARS and began small shops."
     assert made["nouns"] == "She bought  two AUTOS and started small stores."
@@ -59,7 +115,7 @@ def test_paper_mode_keeps_tense_number_case_and_spacing(tagger):
         "42 :-) 🙂",
     ],
 )
-def test_paper_mode_leaves_contractions_auxiliaries_and_names(tagger, text):
+def test_readable_mode_leaves_contractions_auxiliaries_and_names(tagger, text):
     assert set(variants(text, "ws:least=0").values()) == {text}
 
 

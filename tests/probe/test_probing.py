@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import dialeval
-from dialeval.augment.query import Query
+from dialeval.augment.query import Paraphrase, Query
 from dialeval.errors import InputError, JobError, UsageError
 from dialeval.probe import open_probe, probe
 from dialeval.probe.directory import ProbeDirectory
@@ -284,6 +284,20 @@ def test_queries_without_any_variant_are_not_asked(tmp_path):
     assert not [said for said in bot.asked if "Alone?" in said]
     with pytest.raises(UsageError, match="nothing to compare"):
         probe(bot, [Query("bare", "Alone?")], tmp_path / "q", augment=[])
+
+
+def test_a_variant_that_is_the_query_again_is_left_out_and_counted(tmp_path):
+    """As in HolisticEval's releases: lower case, punctuation apart."""
+    again, other = Paraphrase("alone ?", "nouns"), Paraphrase("by yourself ?", "verbs")
+    given = [
+        Query("q1", "Alone?", variants=(again, other)),
+        Query("q2", "Alone?", variants=(again,)),
+    ]
+    bot = Bot()
+    summary = probe(bot, given, tmp_path / "p")
+    assert [said[-1] for said in bot.asked] == ["Alone?", "by yourself ?", "by yourself ?"]
+    assert (summary.variants, summary.unchanged, summary.bare) == ({"verbs": 1}, 2, 1)
+    assert probe(Bot(), given, tmp_path / "p").unchanged == 2
 
 
 def test_a_recording_can_be_replayed(tmp_path):

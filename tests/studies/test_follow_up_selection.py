@@ -9,13 +9,46 @@ from dialeval.sample import Rating, Sample, Turn
 from dialeval.studies.follow_up_selection import (
     NEAR_DUPLICATE,
     agreement_of,
+    closeness,
+    rank_by_agreement,
     rank_follow_ups,
     select_follow_ups,
-    similarity,
 )
 
 TEXTS = ["Good sign.", "That is a good sign.", "Noise.", "Bad sign!"]
 SLOPES = {"Good sign.": 3.0, "That is a good sign.": 2.0, "Noise.": 0.0, "Bad sign!": -1.0}
+
+FIVE = {
+    "Not really relevant here.",
+    "You're really confusing.",
+    "You're really boring.",
+    "What are you trying to say?",
+    "You don't seem interested.",
+}
+TOP_OF_TABLE_3 = """\
+0.48 0.65 Not really relevant here.
+0.46 0.67 You're really confusing.
+0.46 0.58 I don't understand what you're saying.
+0.45 0.70 That's not really relevant here.
+0.45 0.64 You are so confusing.
+0.44 0.65 You're really boring.
+0.44 0.60 That's not very interesting.
+0.43 0.63 That was a really boring response.
+0.43 0.61 You don't seem interested.
+0.43 0.60 I am so confused right now.
+0.43 0.59 I'm so confused!
+0.43 0.61 I don't really care. That's pretty boring.
+0.43 0.65 I want to talk about something else.
+0.42 0.58 That's not even related to what I said.
+0.42 0.68 What are you trying to say?
+0.42 0.57 I am so confused right now!
+0.42 0.56 That makes no sense!
+0.40 0.62 You're not understanding me!"""
+"""Turn, dialogue, follow-up: every one that is among the first fifteen of either column."""
+
+
+def never_close(one, other):
+    return float(one == other)
 
 
 class Slopes:
@@ -55,23 +88,54 @@ def run(tmp_path, name, ratings=True):
     )
 
 
-def test_the_best_follow_ups_are_chosen_without_near_duplicates(tmp_path):
+def test_a_follow_up_that_people_disagree_with_tells_as_much_as_one_they_agree_with(tmp_path):
     ranked = rank_follow_ups(run(tmp_path, "a"), "Overall")
-    assert ranked[0].agreement["turn"].value == pytest.approx(1.0)
-    assert {ranked[0].text, ranked[1].text} == {"Good sign.", "That is a good sign."}
-    assert ranked[-1].text == "Bad sign!"
-    assert select_follow_ups(ranked, k=2, near=0.4) == (ranked[0].text, "Noise.")
-    assert select_follow_ups(ranked, k=2, near=1.1) == (ranked[0].text, ranked[1].text)
+    assert {one.text: one.sign for one in ranked[:3]} == {
+        "Good sign.": 1,
+        "That is a good sign.": 1,
+        "Bad sign!": -1,
+    }
+    assert ranked[-1].text == "Noise."
+    chosen = select_follow_ups(ranked, 3, never_close)
+    assert chosen == {"Good sign.": 1, "That is a good sign.": 1, "Bad sign!": -1}
+    agreement = agreement_of(run(tmp_path, "b"), {"Bad sign!": chosen["Bad sign!"]}, "Overall")
+    assert agreement["turn"].value == pytest.approx(1.0)
+
+
+def test_a_near_duplicate_of_a_better_follow_up_is_left_out(tmp_path):
+    def close(one, other):
+        return 0.9 if "ood sign" in one and "ood sign" in other else 0.1
+
+    ranked = rank_follow_ups(run(tmp_path, "a"), "Overall")
+    assert list(select_follow_ups(ranked, 2, close)) == ["Good sign.", "Bad sign!"]
+
+
+def test_equal_correlations_share_a_place_and_turns_decide_between_equal_sums():
+    agreement = {
+        "a": {"turn": 0.3, "dialogue": 0.5},
+        "b": {"turn": -0.4, "dialogue": 0.4},
+        "c": {"turn": 0.3, "dialogue": None},
+    }
+    ranked = rank_by_agreement(agreement)
+    assert [(one.text, one.rank) for one in ranked] == [("b", 3), ("a", 3), ("c", 5)]
+
+
+def test_from_the_numbers_of_the_paper_four_of_its_five_are_chosen(embedded_models):
+    rows = [line.split(" ", 2) for line in TOP_OF_TABLE_3.splitlines()]
+    table = {text: {"turn": float(t), "dialogue": float(d)} for t, d, text in rows}
+    chosen = select_follow_ups(rank_by_agreement(table), 5, closeness(table))
+    assert len(FIVE & {*chosen}) == 4
+    assert {*chosen} - FIVE == {"I want to talk about something else."}
 
 
 def test_what_was_chosen_on_one_set_is_reported_on_another(tmp_path):
-    chosen = select_follow_ups(rank_follow_ups(run(tmp_path, "a"), "Overall"), k=1)
+    chosen = select_follow_ups(rank_follow_ups(run(tmp_path, "a"), "Overall"), 1, never_close)
     assert agreement_of(run(tmp_path, "b"), chosen, "Overall")["turn"].value == pytest.approx(1.0)
 
 
 def test_follow_ups_that_were_not_asked_about_are_refused(tmp_path):
     with pytest.raises(UsageError, match="did not ask about"):
-        agreement_of(run(tmp_path, "a"), ["Never heard."], "Overall")
+        agreement_of(run(tmp_path, "a"), {"Never heard.": 1}, "Overall")
 
 
 def test_a_run_without_ratings_is_refused(tmp_path):
@@ -79,7 +143,8 @@ def test_a_run_without_ratings_is_refused(tmp_path):
         rank_follow_ups(run(tmp_path, "a", ratings=False), "Overall")
 
 
-def test_near_are_the_duplicates_that_the_authors_removed_and_not_those_they_kept():
-    removed = similarity("Not really relevant here.", "That's not really relevant here.")
-    kept = similarity("You're really boring.", "You're really confusing.")
-    assert kept < NEAR_DUPLICATE <= removed
+def test_near_are_the_duplicates_that_the_authors_removed_and_not_those_they_kept(embedded_models):
+    removed = ("Not really relevant here.", "That's not really relevant here.")
+    near = closeness([*FIVE, *removed])
+    assert near(*removed) >= NEAR_DUPLICATE
+    assert max(near(one, other) for one in FIVE for other in FIVE - {one}) < NEAR_DUPLICATE

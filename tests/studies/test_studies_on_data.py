@@ -44,6 +44,15 @@ def test_every_number_that_must_match_does(run, name, binding):
     assert result.failures == ()
 
 
+def test_the_released_predictions_of_baseline_and_ctg_do_not_give_table_8(run):
+    found = values(run("holistic-consistency-ws"))
+    slipped = [value for what, value in found.items() if "YOUR SCORE:" in what]
+    # recomputed apart from dialeval; the paper prints .26 / .27 and .65 / .66
+    assert slipped == pytest.approx([0.12, 0.12, -0.13, -0.14], abs=0.005)
+    for name in ("holistic-consistency", "holistic-consistency-ws"):
+        assert not any("were made with" in line for line in find_study(name).differs)
+
+
 def test_rater_agreement_has_the_known_further_digits(run, golden):
     known = golden["inter_rater_leave_one_out"]["released_files"]
     found = values(run("holistic-raters"))
@@ -59,6 +68,7 @@ def test_published_numbers_are_those_worked_out_elsewhere(golden):
         number.what: number.value
         for name in ("holistic-length", "holistic-consistency-ws", "ngram-entropy", "pone-bleu")
         for number in find_study(name).published
+        if number.must_match
     }
     lengths = raters["response_length_baseline"]
     context, fluency = lengths["context: corr(-n_words, mean human)"], lengths["fluency"]

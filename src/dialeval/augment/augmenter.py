@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dialeval.augment.queries import write_queries
-from dialeval.augment.query import Paraphrase, Query
+from dialeval.augment.query import Paraphrase, Query, wording
 from dialeval.errors import UsageError
 from dialeval.options import build, split_spec
 from dialeval.registry import Registry
@@ -139,11 +139,11 @@ def _add(
     keeps_repeats: bool,
     tally: Tally,
 ) -> None:
-    """Adds what says something new. Spacing alone is no other wording."""
-    said = {" ".join(variant.query.split()) for variant in variants}
-    same = " ".join(original.split())
+    """Adds what says something new. Case and spacing alone are no other wording."""
+    said = {wording(variant.query) for variant in variants}
+    same = wording(original)
     for paraphrase in made:
-        words = " ".join(paraphrase.query.split())
+        words = wording(paraphrase.query)
         if not keeps_repeats and words == same:
             tally.unchanged[paraphrase.how] += 1
         elif not keeps_repeats and words in said:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,3 +57,12 @@ class Query:
             {"query": variant.query, "how": variant.how} for variant in self.variants
         ]
         return record
+
+
+def wording(text: str) -> str:
+    """The words of a text, whatever its case and spacing: two that share it ask the same thing.
+
+    Lower case, punctuation apart, contractions in one word, which is also how HolisticEval's
+    released queries are written.
+    """
+    return " ".join(re.sub(r"(?<=\w)([.,!?;:\")\]]+)(?=\s|$)", r" \1", text.lower()).split())

@@ -1,22 +1,34 @@
 """WordNet substitution (WS): the verbs, the nouns, the adjectives and adverbs, or all of them.
 
 Pang et al., Towards Holistic and Automatic Evaluation of Open-Domain Dialogue Generation, ACL 2020,
-section 3.3: words of a query are replaced by synonyms from WordNet to get queries of the same
-meaning. Four variants beside the original.
+sections 3.3 and 4.4: words of a query are replaced by synonyms from WordNet to get queries of the
+same meaning. Four variants beside the original. The code that did it was not released; what it did
+can be read off the data that were.
 
-mode=released repeats the substitutions in the released WS.csv, whose rule `synonyms.py` states: all
-words of that part of speech in lower case, base forms for inflected ones ("is" -> "be"),
-underscores kept, contractions untouched, comparatives too; a query without, say, nouns comes back
-as it was. `dialeval study ws-substitutions` measures how well.
-
-mode=paper keeps the query readable: a near synonym or none, in the form of the word it replaces
-(tense, number, comparison, capital letters, "a" or "an"), spacing and punctuation as they are.
-Auxiliaries, the copula, names, contractions, verbs with a particle, and words whose synonyms do not
-do their work (`LEFT_ALONE`) stay. Three steps, so that a probe has something to ask:
+mode=readable (the default) is ours, not the paper's. It keeps the query readable: a near synonym or
+none, in the form of the word it replaces (tense, number, comparison, capital letters, "a" or "an"),
+spacing and punctuation as they are. Auxiliaries, the copula, names, contractions, verbs with a
+particle, and words whose synonyms do not do their work (`LEFT_ALONE`) stay. Three steps, so that a
+probe has something to ask:
 
 1. Each word gets its nearest synonym, in whichever sense of it that is found (`synonyms.py`).
 2. Where one part of speech alone has synonyms, `all` would repeat it; it takes the next nearest.
 3. Where fewer than `least` wordings were found, neutral openings fill up (`frames.py`): `frame`.
+
+mode=paper is the paper's rule: every verb, every noun, every adjective and adverb, or all of them
+get a synonym in its base form, whatever the sense. Which one the paper leaves open; here it is the
+one that the authors' WS.csv shows (`released_synonym`). The rest of the query stays as it is.
+
+mode=released repeats WS.csv itself: the same synonyms, in lower case, punctuation apart,
+underscores kept, "a" before a vowel; a query without, say, nouns comes back as it was.
+`dialeval study ws-substitutions` measures how well.
+
+mode=released-consistency repeats the paraphrases of the authors' self-consistency set, which follow
+another rule: one word of the query at most. Of the verbs, the nouns, the adjectives and the adverbs
+the first of each is looked at whose first sense in WordNet, over all parts of speech, is of its
+kind; the earliest of these four words that is not the head of that sense is replaced by it
+("really" -> "truly", "went" -> "travel", "i" -> "iodine"). `dialeval study ws-consistency` measures
+how well.
 """
 
 from __future__ import annotations
@@ -28,15 +40,18 @@ from typing import ClassVar, Literal
 
 from dialeval.augment.frames import framed
 from dialeval.augment.inflection import inflect
-from dialeval.augment.query import Paraphrase, Query
+from dialeval.augment.query import Paraphrase, Query, wording
 from dialeval.augment.synonyms import near_synonyms, released_synonym
 from dialeval.augment.tagging import Word, load_tagger
+from dialeval.errors import UsageError
 from dialeval.lexicon import PartOfSpeech, load_wordnet
 from dialeval.metric import option
 
 Kind = Literal["verbs", "nouns", "modifiers"]
 KINDS: dict[PartOfSpeech, Kind] = {"v": "verbs", "n": "nouns", "a": "modifiers", "r": "modifiers"}
 HOWS = ("verbs", "nouns", "modifiers", "all")
+LEAST = 3
+"""Wordings of a query that a probe has something to compare with."""
 
 LEFT_ALONE = {
     "do", "get", "give", "have", "let", "make", "put", "take",  # their object has the meaning
@@ -79,13 +94,19 @@ class WordNetSubstitution:
 
     name: ClassVar[str] = "ws"
 
-    mode: Literal["paper", "released"] = option(
-        "paper", "paper: readable; released: as in HolisticEval's WS.csv"
+    mode: Literal["readable", "paper", "released", "released-consistency"] = option(
+        "readable",
+        "readable: near synonyms; paper: the paper's rule; released: as in HolisticEval's WS.csv;"
+        " released-consistency: as in its self-consistency set",
     )
     least: int = option(
-        3, "paper: fill up to so many wordings with openings (Tell me, ...)", low=0, high=3
+        LEAST, "readable: fill up to so many wordings with openings (Tell me, ...)", low=0, high=3
     )
     tagger: str = option("spacy-en-sm", "the spaCy pipeline that tags parts of speech")
+
+    def __post_init__(self) -> None:
+        if self.mode != "readable" and self.least != LEAST:
+            raise UsageError(f"augmenter 'ws': mode={self.mode} has no openings; leave out least")
 
     @property
     def keeps_repeats(self) -> bool:
@@ -93,18 +114,18 @@ class WordNetSubstitution:
         return self.mode == "released"
 
     def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
-        tagger = load_tagger(self.tagger)
-        if self.mode == "released":
-            cut = [released_words(query.query) for query in queries]
-            return [
-                _variants(" ".join(words), released_edits(words, tags))
-                for words, tags in zip(cut, tagger.tag_words(cut), strict=True)
-            ]
         texts = [query.query for query in queries]
-        return [
-            self._readable(text, words)
-            for text, words in zip(texts, tagger.tag_texts(texts), strict=True)
-        ]
+        tagger = load_tagger(self.tagger)
+        if self.mode in ("readable", "paper"):
+            make = self._readable if self.mode == "readable" else _by_the_paper
+            return [
+                make(text, words)
+                for text, words in zip(texts, tagger.tag_texts(texts), strict=True)
+            ]
+        cut = [released_words(text) for text in texts]
+        tags = tagger.tag_words(cut)
+        repeat = _as_released if self.mode == "released" else _as_released_for_consistency
+        return [repeat(words, own) for words, own in zip(cut, tags, strict=True)]
 
     def _readable(self, text: str, words: Sequence[Word]) -> list[Paraphrase]:
         edits = readable_edits(text, words)
@@ -117,16 +138,58 @@ class WordNetSubstitution:
         return made + [Paraphrase(frame, "frame") for frame in framed(text, names)[:missing]]
 
 
-def _variants(text: str, edits: Sequence[Edit]) -> list[Paraphrase]:
+def _variants(text: str, edits: Sequence[Edit], articles: bool = True) -> list[Paraphrase]:
     return [
-        Paraphrase(apply(text, (edit for edit in edits if how in ("all", edit.kind))), how)
+        Paraphrase(
+            apply(text, (edit for edit in edits if how in ("all", edit.kind)), articles), how
+        )
         for how in HOWS
     ]
 
 
+def _by_the_paper(text: str, words: Sequence[Word]) -> list[Paraphrase]:
+    contracted = _contracted(text)
+    edits = []
+    for word in words:
+        pos = released_part_of_speech(word.tag)
+        if pos and contracted.isdisjoint(range(word.start, word.end)):
+            new = released_synonym(word.text.lower(), pos)
+            if new:
+                put = _in_case_of(word.text, new.replace("_", " "))
+                edits.append(Edit(word.start, word.end, put, KINDS[pos]))
+    return _variants(text, edits, articles=False)
+
+
+def _as_released(words: Sequence[str], tags: Sequence[str]) -> list[Paraphrase]:
+    return _variants(" ".join(words), released_edits(words, tags), articles=False)
+
+
+def _as_released_for_consistency(words: Sequence[str], tags: Sequence[str]) -> list[Paraphrase]:
+    return [Paraphrase(released_paraphrase(words, tags), "one word")]
+
+
 def released_words(text: str) -> list[str]:
     """The text as the release has it: lower case, punctuation apart, contractions in one word."""
-    return re.sub(r"(?<=\w)([.,!?;:\")\]]+)(?=\s|$)", r" \1", text.lower()).split()
+    return wording(text).split()
+
+
+def released_paraphrase(words: Sequence[str], tags: Sequence[str]) -> str:
+    """The words with one of them replaced, as in the self-consistency set, or as they are.
+
+    The authors' tagger took "i" at the start of a query for a noun; no word in -ing was replaced.
+    """
+    seen: set[PartOfSpeech] = set()
+    for place, (word, tag) in enumerate(zip(words, tags, strict=True)):
+        pos = released_part_of_speech("NN" if (place, word) == (0, "i") else tag)
+        if pos is None or pos in seen or tag == "VBG":
+            continue
+        first = next(iter(load_wordnet().synsets(word)), None)
+        if first is None or first.pos != pos:  # a satellite adjective ("s") is none of ours either
+            continue
+        seen.add(pos)
+        if (head := first.name.lower()) != word:
+            return " ".join((*words[:place], head.replace("_", " "), *words[place + 1 :]))
+    return " ".join(words)
 
 
 def released_edits(words: Sequence[str], tags: Sequence[str]) -> list[Edit]:
@@ -148,8 +211,8 @@ def released_part_of_speech(tag: str) -> PartOfSpeech | None:
 
 
 def readable_edits(text: str, words: Sequence[Word], nearest: int = 0) -> list[Edit]:
-    """What `mode=paper` replaces in this text: by the nearest synonyms, or (1) the next ones."""
-    contracted = {at for match in _CONTRACTION.finditer(text) for at in range(*match.span())}
+    """What `mode=readable` replaces here: by the nearest synonyms, or (1) the next ones."""
+    contracted = _contracted(text)
     edits = []
     for word in words:
         inside = not contracted.isdisjoint(range(word.start, word.end))
@@ -157,6 +220,11 @@ def readable_edits(text: str, words: Sequence[Word], nearest: int = 0) -> list[E
         if pos and not inside and (new := _replacement(word, pos, nearest)):
             edits.append(Edit(word.start, word.end, new, KINDS[pos]))
     return edits
+
+
+def _contracted(text: str) -> set[int]:
+    """The places of letters that belong to a contraction."""
+    return {at for match in _CONTRACTION.finditer(text) for at in range(*match.span())}
 
 
 def _readable_part_of_speech(word: Word) -> PartOfSpeech | None:
@@ -191,11 +259,14 @@ def _in_case_of(model: str, text: str) -> str:
     return text[0].upper() + text[1:] if model[0].isupper() else text
 
 
-def apply(text: str, edits: Iterable[Edit]) -> str:
+def apply(text: str, edits: Iterable[Edit], articles: bool = True) -> str:
     """The text with the edits, which stand in its order, and with "a" or "an" to suit them."""
     pieces, place = [], 0
     for edit in edits:
-        n = "n" if _VOWEL_SOUND.match(edit.new) else ""
-        pieces += [_ARTICLE.sub(rf"\g<1>{n}\g<2>", text[place : edit.start]), edit.new]
+        before = text[place : edit.start]
+        if articles:
+            n = "n" if _VOWEL_SOUND.match(edit.new) else ""
+            before = _ARTICLE.sub(rf"\g<1>{n}\g<2>", before)
+        pieces += [before, edit.new]
         place = edit.end
     return "".join((*pieces, text[place:]))

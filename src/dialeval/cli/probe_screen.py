@@ -115,6 +115,11 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
             f"{summary.system}: {count(summary.asked, 'question')} asked now,"
             f" {summary.answered:,} {replies} to {_queries(summary.queries)}"
         )
+        made = ", ".join(f"{n:,} {how or 'given'}" for how, n in summary.variants.items())
+        say(f"variants: {made}", style="dim")
+        if summary.unchanged:
+            told = count(summary.unchanged, "variant")
+            say(f"left out: {told} with the same words as the query", style="dim")
         if summary.bare:
             say(f"not asked: {_queries(summary.bare)} without a variant. {MORE_VARIANTS}")
     for failure in summary.failures:

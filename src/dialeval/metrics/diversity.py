@@ -13,8 +13,8 @@ mode=released  the authors' code: words are what single blanks separate; an answ
                fewer is one item as a whole
 
 `marginal-diversity` is the baseline of the paper: the entropy over all answers of a system to all
-queries. It is high for a bot that answers every query with the same words, as long as the queries
-differ, which is why the paper conditions on the query.
+queries. It is high for a bot that has one fixed answer to each query, however the query is worded,
+as long as the queries differ; which is why the paper conditions on the query.
 """
 
 from __future__ import annotations

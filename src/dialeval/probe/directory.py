@@ -1,7 +1,8 @@
 """The directory of a probe, while it is written and when it is read.
 
 runs/probe/
-  probe.json        the system, the queries' digest, how they were augmented, the protocol
+  probe.json        the system, the queries' digest, how they were augmented, the protocol, and how
+                    many variants were left out because they are the query again
   queries.jsonl     the queries with the variants that are asked
   exchanges.jsonl   every question and reply, a line each
   samples.jsonl     what `dialeval score` reads: there when the probe is done
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dialeval.augment.augmenter import Tally
 from dialeval.augment.queries import read_queries
 from dialeval.augment.query import Query
 from dialeval.errors import UsageError
@@ -31,6 +33,9 @@ SETTINGS, QUERIES, EXCHANGES, SAMPLES = (
     "samples.jsonl",
 )
 CONTENTS = (SETTINGS, QUERIES, EXCHANGES, SAMPLES, ".lock")
+
+UNCHANGED = "variants_left_out"
+"""Counted when the queries are written, kept for a probe that goes on: no setting."""
 
 PROBE_FORMAT = 1
 """Raised when an older dialeval could misread the directory."""
@@ -114,12 +119,17 @@ class ProbeDirectory:
             )
         return True
 
-    def begin(self, settings: Mapping[str, Any]) -> None:
+    def begin(self, settings: Mapping[str, Any], tally: Tally) -> None:
         """From here on the directory is a probe; the queries are there before."""
         self.exchanges.unlink(missing_ok=True)
         (self.path / SAMPLES).unlink(missing_ok=True)
         about = {"probe_format": PROBE_FORMAT, "dialeval": __version__}
-        write_json(self.path / SETTINGS, {**about, **settings})
+        counted = {UNCHANGED: tally.unchanged.total()}
+        write_json(self.path / SETTINGS, {**about, **settings, **counted})
+
+    def unchanged(self) -> int:
+        """Variants that were left out because they are the query again."""
+        return int((read_settings(self.path) or {}).get(UNCHANGED, 0))
 
     def write_samples(self, samples: Sequence[Sample]) -> None:
         with atomic_path(self.path / SAMPLES) as temporary:
@@ -146,7 +156,7 @@ class ProbeDirectory:
 def differences(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """`system.temperature: 0.7 there, 1.0 here`, for each setting that is not the same."""
     old, new = dict(_flat(earlier)), dict(_flat(now))
-    ignored = {"probe_format", "dialeval"}
+    ignored = {"probe_format", "dialeval", UNCHANGED}
     names = [name for name in (*new, *(n for n in old if n not in new)) if name not in ignored]
     return [
         f"{name}: {_shown(old.get(name))} there, {_shown(new.get(name))} here"

@@ -4,20 +4,24 @@
     summary = probe(system, read_queries("queries.jsonl"), "runs/probe")
 
 The same call goes on with a probe that was interrupted: it asks only what has no reply yet, which
-includes what failed. A question that fails costs itself; the samples do without it.
+includes what failed. A question that fails costs itself; the samples do without it. A variant that
+is its query again, up to case and spacing, is not asked: it would make any system look consistent.
+It is counted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from dialeval.augment.augmenter import Tally, augment_queries, make_augmenters, watched
 from dialeval.augment.queries import read_queries, write_queries
-from dialeval.augment.query import Query
+from dialeval.augment.query import Query, wording
 from dialeval.errors import UsageError
 from dialeval.probe.answers import Gaps, samples_of
 from dialeval.probe.asking import ask_all
@@ -80,8 +84,9 @@ def probe(
     directory, plan = ProbeDirectory(Path(out)), Plan(protocol, paraphrases)
     with directory.exclusive(overwrite):
         if not directory.holds(settings):
-            write_queries(_augmented(given, specs, seed, watch), directory.queries)
-            directory.begin(settings)
+            tally = Tally()
+            write_queries(_augmented(given, specs, seed, tally, watch), directory.queries)
+            directory.begin(settings, tally)
         asked = list(read_queries(directory.queries, format="queries"))
         return _Asker(system, directory, plan, asked, name).run(watch)
 
@@ -180,6 +185,10 @@ class _Asker:
             failed=failed,
             failures=failures,
             bare=self._bare,
+            variants=dict(
+                Counter(v.how for query in self._queries.values() for v in query.variants)
+            ),
+            unchanged=self._directory.unchanged(),
             samples={"diversity": diversity, "consistency": len(samples) - diversity},
             gaps=gaps,
         )
@@ -195,16 +204,26 @@ def _augmented(
     queries: Sequence[Query],
     specs: Sequence[str],
     seed: int | None,
+    tally: Tally,
     watch: Watch,
 ) -> Iterable[Query]:
     if not specs:
-        return queries
-    from dialeval.augment.augmenter import augment_queries, make_augmenters, watched
-
+        return _without_repeats(queries, tally)
+    made = augment_queries(queries, make_augmenters(specs, seed), tally)
     return watched(
-        augment_queries(queries, make_augmenters(specs, seed)),
+        _without_repeats(made, tally),
         lambda done: watch(Progress("augmenting", done, len(queries))),
     )
+
+
+def _without_repeats(queries: Iterable[Query], tally: Tally) -> Iterator[Query]:
+    """Leaves out variants that are the query itself; the rule of a release may have kept them."""
+    for query in queries:
+        same = wording(query.query)
+        kept = [variant for variant in query.variants if wording(variant.query) != same]
+        dropped = [variant for variant in query.variants if wording(variant.query) == same]
+        tally.unchanged.update(variant.how for variant in dropped)
+        yield replace(query, variants=tuple(kept))
 
 
 def _digest(queries: Iterable[Query]) -> str:

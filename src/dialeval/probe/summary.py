@@ -32,6 +32,8 @@ class ProbeSummary:
     cut       replies of these that met a limit of tokens
     failures  why the others have none
     bare      queries without a variant, which were not asked
+    variants  of the queries that were asked, by how they were made
+    unchanged variants that were left out because they are the query again
     samples   per protocol, how many samples there are
     gaps      what is missing in them
     """
@@ -45,6 +47,8 @@ class ProbeSummary:
     failed: int
     failures: tuple[FailureCount, ...]
     bare: int
+    variants: Mapping[str, int]
+    unchanged: int
     samples: Mapping[str, int]
     gaps: Gaps
 

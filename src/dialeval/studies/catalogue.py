@@ -15,6 +15,7 @@ STUDIES = {
     "holistic-length": "holistic_length",
     "ngram-entropy": "ngram_entropy",
     "ws-substitutions": "ws_substitutions",
+    "ws-consistency": "ws_consistency",
     "pone-bleu": "pone_bleu",
     "pone-ablation": "pone_ablation",
     "comparison": "comparison",

@@ -18,16 +18,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """Published beside ours. Either may be absent."""
+    """Published beside ours. Either may be absent.
+
+    wanted  False: whoever runs the study chose other metrics, so that ours may be absent
+    """
 
     what: str
     published: Published | None
     ours: Measured | None
+    wanted: bool = True
 
     @property
     def must_match(self) -> bool:
-        comparable = self.ours is None or self.ours.comparable
-        return self.published is not None and self.published.must_match and comparable
+        if self.published is None or not self.published.must_match:
+            return False
+        return self.wanted if self.ours is None else self.ours.comparable
 
     @property
     def value(self) -> float | None:
@@ -140,20 +145,23 @@ def run_study(
     chosen = tuple(metrics) or study.metrics
     setting = Setting(data, asked, chosen, source, progress, tuple(sets), tuple(positives), draw)
     findings = study.measure(setting)
-    rows = lay_side_by_side(study.published, findings.measured)
+    rows = lay_side_by_side(study.published, findings.measured, wanted=not metrics)
     notes, tables = tuple(findings.notes), tuple(findings.tables)
     return StudyResult(study, setting, rows, notes, tables, findings.drawing)
 
 
 def lay_side_by_side(
-    published: Sequence[Published], measured: Sequence[Measured]
+    published: Sequence[Published], measured: Sequence[Measured], wanted: bool = True
 ) -> tuple[Row, ...]:
-    """Rows by what was measured: a published number that nobody measured still has one."""
+    """Rows by what was measured: a published number that nobody measured still has one.
+
+    wanted  whether a published number that must match fails where nobody measured it
+    """
     found: dict[str, list[Measured | None]] = {}
     for ours in measured:
         found.setdefault(ours.what, []).append(ours)
     rows = [
-        Row(number.what, number, one)
+        Row(number.what, number, one, wanted)
         for number in published
         for one in found.pop(number.what, [None])
     ]
