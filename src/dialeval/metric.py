@@ -85,15 +85,17 @@ def option(
     low: float | None = None,
     high: float | None = None,
     moves_score: bool = True,
+    use: str = "",
 ) -> Any:
     """A field of a metric that can be set from outside: `-m bleu:n=2`.
 
     Its type comes from the annotation (int, float, bool, str, Literal); `low` and `high` are
     inclusive bounds. An option that cannot change the number sets `moves_score=False` and stays
-    out of the signature.
+    out of the signature. One that names a model is declared with `models.presets.model_option`,
+    which knows its default; `use` is what presets call the use that the model is put to.
     """
     metadata = {"summary": summary, "low": low, "high": high, "moves_score": moves_score}
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata={**metadata, "use": use})
 
 
 def bound() -> Any:
@@ -119,8 +121,6 @@ class Metric:
     direction: ClassVar[Direction] = "higher"
     citation: ClassVar[str] = ""
     calibration: ClassVar[CalibrationKind | None] = None
-    use: ClassVar[str] = ""
-    """What a preset calls the use that the option `model` is put to (see `models/presets.py`)."""
 
     @property
     def range(self) -> tuple[float, float]:
@@ -164,9 +164,11 @@ class Metric:
         """The models that are asked, by role: `{"lm": "smollm2-135m"}`."""
         return {}
 
-    def uses(self) -> Mapping[str, str]:
-        """What each of the models, by role, must have learned to do."""
-        return {"model": self.use} if self.use else {}
+    @classmethod
+    def uses(cls) -> dict[str, str]:
+        """The options that name a model -> the use that it is put to (see `models/presets.py`)."""
+        uses = {field.name: field.metadata.get("use", "") for field in option_fields(cls)}
+        return {name: use for name, use in uses.items() if use}
 
     def signature_fields(self) -> Mapping[str, str]:
         """What moves the number besides the options: a library's version, a tokenizer."""

@@ -148,7 +148,7 @@ READERS: Registry[Reader] = Registry(
 def make_metric(spec: str | Metric, preset: str = "", **options: Any) -> Metric:
     """`make_metric("bleu:n=2")`, `make_metric("bleu", n=2)`: a metric with checked options.
 
-    `preset` chooses the model where the metric has one and the options do not name it.
+    `preset` chooses the models that the options do not name; one that it lacks is an error.
     """
     from dialeval.metric import Metric
 
@@ -156,10 +156,10 @@ def make_metric(spec: str | Metric, preset: str = "", **options: Any) -> Metric:
         return spec
     name, typed = split_spec(spec)
     cls, given = METRICS.get(name), {**typed, **options}
-    if preset and cls.use and "model" not in given:
-        from dialeval.models.presets import preset_model
+    if preset:
+        from dialeval.models.presets import preset_options
 
-        given["model"] = preset_model(preset, cls.use)
+        given |= preset_options(preset, cls.name, cls.uses(), given)
     return build(cls, given, f"metric {name!r}")
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -113,12 +115,18 @@ class Calibration:
     unit      low, high = 0 and 1, not clipped: a part that is combined as it is.
 
     Where low = high nothing can be told apart, and every value becomes 0.
+
+    `identity` says what the scale was fitted on: a digest of the samples, the metric's signature
+    and the kind. Processors differ in the last digits of raw values, and so in the ends of a scale,
+    and rounded ends would still differ near a boundary. What they were fitted on is the same
+    everywhere. A scale that somebody wrote down has no identity, and its ends stand for it.
     """
 
     kind: CalibrationKind
     low: float
     high: float
     n: int
+    identity: str = ""
 
     @classmethod
     def fit(cls, kind: CalibrationKind, values: Iterable[float]) -> Calibration:
@@ -146,12 +154,24 @@ class Calibration:
         spread = self.high - self.low
         return (value - self.low) / spread if spread > NO_SPREAD else 0.0
 
+    def digest(self) -> str:
+        """What signatures show: equal where values on this scale can be compared."""
+        return digest_of([self.identity] if self.identity else [self.kind, self.low, self.high])
+
     def to_record(self) -> dict[str, Any]:
-        return asdict(self)
+        record = asdict(self)
+        return record if self.identity else {k: v for k, v in record.items() if k != "identity"}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Calibration:
         kind = record["kind"]
         if kind not in get_args(CalibrationKind):
             raise UsageError(f"unknown calibration kind {kind!r}")
-        return cls(kind, float(record["low"]), float(record["high"]), int(record["n"]))
+        low, high, n = float(record["low"]), float(record["high"]), int(record["n"])
+        return cls(kind, low, high, n, str(record.get("identity", "")))
+
+
+def digest_of(value: object) -> str:
+    """Eight digits that stand for a value of lists, texts and numbers in a signature."""
+    text = json.dumps(value, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -1,5 +1,8 @@
 import json
+from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 import pytest
 from made_up import Asking, Floored, LengthModels, sample, samples
 
@@ -8,9 +11,11 @@ from dialeval.engine.cache import AnswerCache
 from dialeval.engine.directory import RunDirectory
 from dialeval.engine.job import Job
 from dialeval.errors import JobError, UsageError
+from dialeval.metric import Metric, Part, option
 from dialeval.metrics.bleu import Bleu
 from dialeval.registry import make_metric
 from dialeval.sample import Sample
+from dialeval.scores import Calibration, Score
 
 
 def run(directory, metrics, data, **options):
@@ -142,6 +147,67 @@ def test_the_signature_names_the_scale(tmp_path):
     assert signatures[0] == signatures[2]
     assert "scaled on this file" in str(other.table())
     assert "scaled on this file" not in str(same.table())
+
+
+@dataclass(frozen=True)
+class Noisy(Metric):
+    """Words of the response, with the last digits that a processor makes of them."""
+
+    name = "noisy"
+    citation = "made up"
+    kind: Literal["floor", "quartile", "minmax"] = option("floor", "of the scale")
+    processor: int = option(0, "which one", moves_score=False)
+
+    def score(self, sample, answers):
+        draw = np.random.default_rng([self.processor, *sample.digest()])
+        words = -len(sample.response.split()) * (1 + 1e-6 * draw.standard_normal())
+        return Score(words, {"words": words})
+
+    def parts(self):
+        return (Part("words", "their number"),)
+
+    def scales(self):
+        return {"words": self.kind}
+
+    def combine(self, scaled):
+        return scaled["words"]
+
+
+@pytest.mark.parametrize("kind", ["floor", "quartile", "minmax"])
+def test_the_last_digits_of_raw_values_do_not_move_the_signature_of_their_scale(tmp_path, kind):
+    """Ten processors that agree to six digits: ten scales, one signature."""
+    runs = [
+        run(tmp_path / str(n), [Noisy(kind, n)], samples(40)[:: -1 if n % 2 else 1])[1]
+        for n in range(10)
+    ]
+    signatures = {str(one.signatures[one.metrics[0]]) for one in runs}
+    ends = {(scale.low, scale.high) for one in runs for scale in one.calibrations.values()}
+    assert len(ends) == 10
+    assert len(signatures) == 1
+    values = np.array([sorted(one.scores(one.metrics[0])) for one in runs])
+    assert np.ptp(values, axis=0).max() < 1e-4
+    more = run(tmp_path / "more", [Noisy(kind)], samples(41))[1]
+    other = run(tmp_path / "other", [Noisy("minmax" if kind == "floor" else "floor")], samples(40))
+    for different in (more, other[1]):
+        assert str(different.signatures[different.metrics[0]]) not in signatures
+
+
+def test_a_scale_keeps_its_identity_from_run_to_run(tmp_path):
+    _, first = run(tmp_path / "1", [Floored()], samples(5))
+    _, second = run(tmp_path / "2", [Floored()], samples(7), calibrations=first.calibrations)
+    _, third = run(tmp_path / "3", [Floored()], samples(9), calibrations=second.calibrations)
+    assert third.calibrations == first.calibrations
+    assert third.signatures == first.signatures
+    [scale] = first.calibrations.values()
+    by_hand = {"floored": Calibration(scale.kind, scale.low, scale.high, scale.n)}
+    _, written = run(tmp_path / "4", [Floored()], samples(9), calibrations=by_hand)
+    _, nearly = run(
+        tmp_path / "5",
+        [Floored()],
+        samples(9),
+        calibrations={"floored": Calibration(scale.kind, scale.low - 1, scale.high, scale.n)},
+    )
+    assert written.signatures != nearly.signatures
 
 
 def test_an_empty_input_gives_an_empty_run(tmp_path):

@@ -104,9 +104,19 @@ def test_a_run_holds_score_parts_and_the_digest_of_the_weights(crs, tmp_path):
     assert apply_composition(composition, again, "overall") == pytest.approx(list(expected))
 
 
-def test_the_preset_leaves_a_composition_alone(crs):
+def test_a_preset_leaves_weights_alone_that_somebody_named(crs):
     [metric] = make_metrics([f"mme-crs:weights={crs}"], preset="paper")
     assert metric.label == f"mme-crs:weights={crs}"
+
+
+@pytest.mark.parametrize("name", ["mme-crs", "mme-avg"])
+def test_the_paper_preset_does_not_take_weights_that_were_fitted_with_embedded_models(name):
+    with pytest.raises(UsageError, match="hold for the embedded models") as found:
+        make_metric(name, preset="paper")
+    for judge in ("fluency", "relevance", "topic", "engagement"):
+        assert f"\n  dialeval train mme-{judge} " in str(found.value)
+    assert f"-m {name}:weights=crs.json" in str(found.value)
+    assert make_metric(name, preset="default").label == name
 
 
 @pytest.fixture

@@ -222,6 +222,20 @@ def test_the_paper_preset_says_how_to_train_the_scorer_that_it_lacks(name):
     assert f"-m {name}:model=DIR" in said
 
 
+def test_the_paper_preset_sets_every_model_of_a_metric_or_none():
+    """It used to change the first and leave the rest embedded."""
+    assert make_metric("deep-am-fm", preset="paper").models() == {
+        "model": "gpt2",
+        "encoder": "bert-base-uncased",
+    }
+    with pytest.raises(UsageError, match=r"no model for 'usl-h' \(fluency, relevance\)") as found:
+        make_metric("usl-h", preset="paper")
+    assert "dialeval train mme-fluency" in str(found.value)
+    assert "-m usl-h:relevance=DIR" in str(found.value)
+    named = make_metric("usl-h:fluency=mine,relevance=yours", preset="paper")
+    assert named.models()["model"] == "bert-base-uncased"
+
+
 def test_a_trained_scorer_is_named_on_the_command_line(tmp_path):
     pytest.importorskip("torch", reason="needs the extra 'models'")
     from models import tiny_encoders, tiny_scorers

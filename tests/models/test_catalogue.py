@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+import typer
 
+from dialeval.cli.app import app
 from dialeval.errors import UsageError
+from dialeval.metric import option_fields
 from dialeval.models.catalogue import CATALOGUE, Hub, Package, Wheel, find_entry
 from dialeval.models.identity import wheel_fingerprint
-from dialeval.models.presets import PRESETS, preset_model, preset_models
+from dialeval.models.presets import PRESETS, TRAINED, preset_model, preset_models
+from dialeval.registry import METRICS
 
 WHEELS = [entry for entry in CATALOGUE.values() if isinstance(entry.source, Wheel)]
 
@@ -29,6 +33,26 @@ def test_every_preset_names_models_of_the_catalogue_and_each_once() -> None:
 def test_a_misspelt_preset_gets_a_suggestion() -> None:
     with pytest.raises(UsageError, match="Did you mean 'paper'"):
         preset_models("papers")
+
+
+def test_default_models_stand_in_one_place() -> None:
+    """A metric says what it uses a model for; which model that is, the preset says."""
+    for name in METRICS.names():
+        for field in option_fields(METRICS.get(name)):
+            if use := field.metadata["use"]:
+                assert field.default == PRESETS["default"][use]
+            else:
+                assert field.default not in CATALOGUE, f"{name}: {field.name}"
+
+
+@pytest.mark.parametrize("use", TRAINED["paper"])
+def test_what_a_preset_lacks_is_trained_by_a_command_that_exists(use: str) -> None:
+    verb, words = typer.main.get_command(app), TRAINED["paper"][use].split()[1:]
+    while words and not words[0].startswith("-"):
+        verb = verb.commands[words.pop(0)]  # type: ignore[attr-defined]
+    assert {word for word in words if word.startswith("-")} <= {
+        flag for parameter in verb.params for flag in parameter.opts
+    }
 
 
 def test_a_use_that_a_preset_does_not_serve_is_said() -> None:

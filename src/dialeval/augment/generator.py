@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from dialeval.augment.query import Paraphrase, Query
 from dialeval.errors import UsageError
 from dialeval.metric import option
+from dialeval.models.presets import model_option
 from dialeval.sample import letters
 
 if TYPE_CHECKING:
@@ -49,13 +50,13 @@ class ConditionalTextGenerator:
     name: ClassVar[str] = "ctg"
     keeps_repeats: ClassVar[bool] = False
 
-    model: str = option("smollm2-135m-dialogue", "the model that writes")
+    model: str = model_option("lm", "the model that writes")
     variants: int = option(4, "variants of each query", low=1, high=MOST_TEXTS)
     method: Literal["beam", "sample"] = option("beam", "how the model writes")
     top_k: int = option(0, "sample from the k likeliest tokens; 0: from all", low=0)
     seed: int = option(0, "of what is sampled", low=0)
     closeness: str = option("", "LOW-HIGH: cosine to the original query, such as 0.3-0.9")
-    encoder: str = option("minilm-l6", "the sentence encoder that closeness is measured with")
+    encoder: str = model_option("sentence-encoder", "what closeness is measured with")
     length_penalty: float = option(
         1.0, "beams are ranked by log P / length ** this; 0 likes short ones"
     )

@@ -46,6 +46,7 @@ from dialeval.augment.tagging import Word, load_tagger
 from dialeval.errors import UsageError
 from dialeval.lexicon import PartOfSpeech, load_wordnet
 from dialeval.metric import option
+from dialeval.models.presets import model_option
 
 Kind = Literal["verbs", "nouns", "modifiers"]
 KINDS: dict[PartOfSpeech, Kind] = {"v": "verbs", "n": "nouns", "a": "modifiers", "r": "modifiers"}
@@ -102,7 +103,7 @@ class WordNetSubstitution:
     least: int = option(
         LEAST, "readable: fill up to so many wordings with openings (Tell me, ...)", low=0, high=3
     )
-    tagger: str = option("spacy-en-sm", "the spaCy pipeline that tags parts of speech")
+    tagger: str = model_option("tagger", "the spaCy pipeline that tags parts of speech")
 
     def __post_init__(self) -> None:
         if self.mode != "readable" and self.least != LEAST:

@@ -55,7 +55,8 @@ def score(
     preset: Annotated[
         str,
         typer.Option(
-            help="default: the embedded models; paper: those of the papers (dialeval models get)."
+            help="default: the embedded models; paper: those of the papers (dialeval models get),"
+            " or an error that says how to train what is not public."
         ),
     ] = "default",
     parts: Annotated[

@@ -10,8 +10,10 @@ finished files are byte for byte those of a run that was never interrupted.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +35,7 @@ from dialeval.metric import Metric
 from dialeval.question import ModelSource
 from dialeval.run import open_run
 from dialeval.sample import Sample
-from dialeval.scores import Calibration, Signature
+from dialeval.scores import Calibration, CalibrationKind, Signature, digest_of
 from dialeval.storage import atomic_path
 from dialeval.version import __version__
 
@@ -80,6 +82,8 @@ class Job:
         self.metrics = list(metrics)
         self.resumed = 0
         self._read = self._done = self._shards = 0
+        self._any_order = 0
+        """The digests of all samples, added up: a scale does not hang on their order."""
         self._counts = AnswerCounts()
         self._overwrite = overwrite
         asks = any(metric.models() for metric in self.metrics)
@@ -126,9 +130,10 @@ class Job:
     ) -> Iterator[Chunk]:
         """Reads the input, and yields the chunks of it that are not there yet."""
         for chunk in _chunks(samples, self._chunk):
-            digests = b"".join(sample.digest() for sample in chunk)
-            data_digest.update(digests)
-            digest = hashlib.sha256(digests).hexdigest().encode()
+            digests = [sample.digest() for sample in chunk]
+            self._any_order = (self._any_order + sum(map(int.from_bytes, digests))) % (1 << 256)
+            data_digest.update(joined := b"".join(digests))
+            digest = hashlib.sha256(joined).hexdigest().encode()
             number, self._shards = self._shards, self._shards + 1
             self._read += len(chunk)
             if self.directory.holds_shard(number, digest):
@@ -181,17 +186,31 @@ class Job:
         import pyarrow.parquet as pq
 
         found: dict[str, Calibration] = {}
-        columns = {c: kind for m in self.metrics for c, kind in scaled_columns(m).items()}
+        columns = [
+            (name, kind, metric)
+            for metric in self.metrics
+            for name, kind in scaled_columns(metric).items()
+        ]
         paths = [self.directory.shard(number) for number in shards]
-        for name, kind in columns.items():
+        for name, kind, metric in columns:
             if name in self._given:
                 found[name] = self._given[name]
             elif paths:
                 chunks = [pq.read_table(path, columns=[name]).column(0) for path in paths]
                 values = np.concatenate([chunk.drop_null().to_numpy() for chunk in chunks])
                 if values.size:
-                    found[name] = Calibration.fit(kind, values)
+                    identity = self._identity_of_scale(name, kind, metric)
+                    found[name] = replace(Calibration.fit(kind, values), identity=identity)
         return found
+
+    def _identity_of_scale(self, column: str, kind: CalibrationKind, metric: Metric) -> str:
+        """All that decides a scale that is fitted on this run, by whatever processor."""
+        if kind == "unit":
+            return ""  # the same for all data
+        signature = Signature.parse(self._signatures[metric.label]).short()
+        part = column.removeprefix(metric.label)
+        record = json.dumps([kind, part, signature, f"{self._any_order:064x}"])
+        return hashlib.sha256(record.encode()).hexdigest()
 
     def _parts(self, shards: range) -> list[range]:
         """The shards of each file of scores: whole row groups, at least one file."""
@@ -275,12 +294,12 @@ def _check_calibrations(
 
 
 def _with_calibration(signature: str, calibrations: Sequence[Calibration]) -> str:
-    """The scale moves the number, so the signature names it: kind, and a digest of its ends."""
+    """The scale moves the number, so the signature names it: kind, and a digest."""
     if not calibrations:
         return signature
     parsed = Signature.parse(signature)
-    ends = ",".join(f"{one.low!r},{one.high!r}" for one in calibrations)
-    digest = hashlib.sha256(ends.encode()).hexdigest()[:8]
+    first, *others = [one.digest() for one in calibrations]
+    digest = digest_of([first, *others]) if others else first
     scale = ("calibration", f"{calibrations[0].kind}@{digest}")
     fields = (*parsed.fields[:-1], scale, parsed.fields[-1])
     return str(Signature(parsed.name, parsed.version, fields))

@@ -19,8 +19,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dialeval.metric import option
 from dialeval.metrics.blended_metric import BlendedMetric
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Embed, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -31,15 +31,12 @@ class BertRuber(BlendedMetric):
     """Fit to the context, by a scorer on sentence vectors that learned from random negatives."""
 
     name = "bert-ruber"
-    use = "bert-ruber"
     citation = (
         "Ghazarian, Wei, Galstyan, Peng: Better Automatic Evaluation of Open-Domain Dialogue"
         " Systems with Contextualized Embeddings. NeuralGen 2019"
     )
 
-    model: str = option(
-        "bert-ruber-minilm-l6", "the trained scorer; its encoder serves both halves"
-    )
+    model: str = model_option("bert-ruber", "the trained scorer; its encoder serves both halves")
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         response = sample.response or ""

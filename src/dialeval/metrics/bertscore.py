@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, bound, option
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, BestMatches, DocumentFrequency, Question, TokenMatch
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -70,13 +71,12 @@ class BertScore(Metric):
 
     name = "bertscore"
     needs = frozenset({"references"})
-    use = "token-encoder"
     citation = (
         "Zhang, Kishore, Wu, Weinberger, Artzi: BERTScore: Evaluating Text Generation with BERT."
         " ICLR 2020"
     )
 
-    model: str = option("minilm-l6", "the encoder")
+    model: str = model_option("token-encoder", "the encoder")
     layer: int = option(-1, "-1: the tuned layer where known, else the last", low=-1)
     idf: str = option("", "file of texts, one per line, whose rare tokens weigh more")
     baseline: str = option("", "what random texts get, or a CSV file that says so for each layer")

@@ -21,6 +21,7 @@ from typing import Literal
 
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.token_parts import TOKEN_PARTS, token_parts
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -36,13 +37,12 @@ class Coherence(Metric):
     name = "coherence"
     needs = frozenset({"context"})
     calibration = "floor"
-    use = "lm"
     citation = (
         "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of"
         " Open-Domain Dialogue Generation. ACL 2020"
     )
 
-    model: str = option("smollm2-135m-dialogue", "the language model that is asked")
+    model: str = model_option("lm", "the language model that is asked")
     mode: Literal["paper", "released"] = option("paper", "Eq. 1, or what the code computes")
     context: Literal["last", "all"] = option("all", "the query alone, or all turns before")
     layout: Layout = option("plain", "how the dialogue is written down for the model")

@@ -33,6 +33,7 @@ from dialeval.compose.composition_file import find_composition
 from dialeval.compose.crs import Weights
 from dialeval.metric import Metric, Need, Part, bound, option
 from dialeval.metrics.judged_metric import MME_CITATION
+from dialeval.models.presets import COMPOSITION, model_option
 from dialeval.question import Answer, Question
 from dialeval.sample import Sample
 from dialeval.scores import PartValue, Score, Signature
@@ -46,7 +47,9 @@ class ComposedMetric(Metric):
     range = (0.0, 1.0)
     citation = MME_CITATION
 
-    weights: str = option("mme-crs", "weights that come with dialeval, or a file of compose fit")
+    weights: str = model_option(
+        COMPOSITION, "weights that come with dialeval, or a file of compose fit"
+    )
     missing: Literal["none", "rescale"] = option(
         "none", "where a sub-metric has no value: no score, or the others share its weight"
     )

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Need, Part, option
+from dialeval.models.presets import model_option
 from dialeval.question import NLI_LABELS, Answer, Inference, Question
 from dialeval.sample import Sample
 from dialeval.scores import PartValue, Score
@@ -39,13 +40,12 @@ class Consistency(Metric):
     name = "consistency"
     levels = frozenset({"turn", "dialogue"})
     range = (0.0, 1.0)
-    use = "nli"
     citation = (
         "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of"
         " Open-Domain Dialogue Generation. ACL 2020"
     )
 
-    model: str = option("minilm-l6-nli", "the inference model that is asked")
+    model: str = model_option("nli", "the inference model that is asked")
     pairs: Literal["mean", "last", "max"] = option("mean", "which earlier turns count, and how")
     lowercase: bool = option(False, "the model reads everything in lower case (released code)")
     groups: bool = option(False, "judge groups of answers too, each answer against the first")

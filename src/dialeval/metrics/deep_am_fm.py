@@ -29,6 +29,7 @@ from typing import Literal
 
 from dialeval.metric import Metric, Need, Part, option
 from dialeval.metrics.judged_metric import judged_turns, nothing_to_judge
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Embed, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score
@@ -42,14 +43,13 @@ class DeepAmFm(Metric):
 
     name = "deep-am-fm"
     levels = frozenset({"turn", "dialogue"})
-    use = "lm"
     citation = (
         "Zhang, D'Haro, Banchs, Friedrichs, Li: Deep AM-FM: Toolkit for Automatic Dialogue"
         " Evaluation. IWSDS 2020"
     )
 
-    model: str = option("smollm2-135m-dialogue", "the language model of FM")
-    encoder: str = option("minilm-l6", "the encoder of AM")
+    model: str = model_option("lm", "the language model of FM")
+    encoder: str = model_option("encoder", "the encoder of AM")
     pooling: Literal["mean", "cls", "max"] = option("cls", "how its states become one vector")
     referenced: bool = option(False, "compare with references instead of the turn before")
     mode: Literal["paper", "released"] = option("paper", "the formula, or the authors' code")

@@ -28,6 +28,7 @@ from typing import Literal
 
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.ngram_entropy import count_ngrams, entropy
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Embed, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -48,13 +49,12 @@ class Diversity(Metric):
     levels = frozenset({"turn", "dialogue"})
     needs = frozenset({"variants"})
     range = (0.0, math.inf)
-    use = "sentence-encoder"
     citation = CITATION
 
     n: int = option(2, "order of the n-grams that give the score", low=ORDERS[0], high=ORDERS[-1])
     mode: Literal["paper", "released"] = option("paper", "plain n-grams, or what the code counts")
     dispersion: bool = option(True, "ask the model how far the answers lie apart")
-    model: str = option("minilm-l6", "the sentence encoder of the dispersion")
+    model: str = model_option("sentence-encoder", "the sentence encoder of the dispersion")
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         if not self.dispersion:

@@ -21,10 +21,11 @@ from typing import Literal
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, bound, option
-from dialeval.metrics.follow_ups import FedQuality, digest_of_texts, fed_qualities
+from dialeval.metrics.follow_ups import FedQuality, fed_qualities
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
-from dialeval.scores import Score
+from dialeval.scores import Score, digest_of
 
 Quality = Literal[
     "overall", "interesting", "engaging", "specific", "relevant", "correct",
@@ -40,12 +41,11 @@ class Fed(Metric):
 
     name = "fed"
     levels = frozenset({"turn", "dialogue"})
-    use = "dialogue-lm"
     citation = (
         "Mehri, Eskenazi: Unsupervised Evaluation of Interactive Dialog with DialoGPT. SIGDIAL 2020"
     )
 
-    model: str = option("smollm2-135m", "the language model that is asked")
+    model: str = model_option("dialogue-lm", "the language model that is asked")
     mode: Literal["paper", "released"] = option("paper", "the paper's formula, or the code's")
     quality: Quality = option("overall", "the quality that gives the score")
     layout: Layout = option("auto", "how the dialogue is written down for the model")
@@ -97,7 +97,7 @@ class Fed(Metric):
     def signature_fields(self) -> Mapping[str, str]:
         layout = "eos" if self.mode == "released" else self.layout
         sides = [(q.name, q.positive, q.negative) for q in self.qualities]
-        return {"layout": layout, "follow_ups": f"fed@{digest_of_texts(sides)}"}
+        return {"layout": layout, "follow_ups": f"fed@{digest_of(sides)}"}
 
     def _texts(self) -> tuple[str, ...]:
         """Every follow-up once, in the order of the qualities."""

@@ -20,6 +20,7 @@ from typing import Literal
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.coherence import RELEASED_EMPTY
 from dialeval.metrics.token_parts import TOKEN_PARTS, token_parts
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -31,13 +32,12 @@ class Fluency(Metric):
 
     name = "fluency"
     calibration = "floor"
-    use = "lm"
     citation = (
         "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of"
         " Open-Domain Dialogue Generation. ACL 2020"
     )
 
-    model: str = option("smollm2-135m-dialogue", "the language model that is asked")
+    model: str = model_option("lm", "the language model that is asked")
     mode: Literal["paper", "released"] = option("paper", "all tokens, or all but the first")
 
     def ask(self, sample: Sample) -> Sequence[Question]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, bound, option
 from dialeval.metrics.follow_ups import FollowUps, load_follow_ups
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -32,9 +33,8 @@ class FollowUpContrast(Metric):
     name = "follow-up-contrast"
     levels = frozenset({"turn", "dialogue"})
     citation = "dialeval; follow-ups from Mehri and Eskenazi, SIGDIAL 2020"
-    use = "follow-ups"
 
-    model: str = option("smollm2-135m", "the language model that is asked")
+    model: str = model_option("follow-ups", "the language model that is asked")
     layout: Layout = option("native", "how the dialogue is written down for the model")
     follow_ups: str = option("contrast", "a set of follow-ups by name, or a JSON file")
     relative: bool = option(False, "subtract what each follow-up gets after an empty dialogue")

@@ -24,6 +24,7 @@ from typing import Literal
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, bound, option
 from dialeval.metrics.follow_ups import FollowUps, load_follow_ups
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -38,13 +39,12 @@ class Full(Metric):
     name = "full"
     levels = frozenset({"turn", "dialogue"})
     range = (0.0, math.inf)
-    use = "follow-ups"
     citation = (
         "De Bruyn, Lotfi, Buhmann, Daelemans: Open-Domain Dialog Evaluation using Follow-Ups"
         " Likelihood. COLING 2022"
     )
 
-    model: str = option("smollm2-135m", "the language model that is asked")
+    model: str = model_option("follow-ups", "the language model that is asked")
     mode: Literal["paper", "released"] = option("paper", "Eq. 1, or what the package computes")
     layout: Layout = option("auto", "how the dialogue is written down for the model")
     follow_ups: str = option("full", "a set of follow-ups by name, or a file")

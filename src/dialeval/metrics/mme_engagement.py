@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dialeval.metric import option
 from dialeval.metrics.judged_metric import JudgedMetric
+from dialeval.models.presets import model_option
 from dialeval.question import Judge
 from dialeval.sample import Sample
 
@@ -23,9 +23,8 @@ class MmeEngagement(JudgedMetric):
     """How engaging the response is, by a judge that learned from partners' ratings."""
 
     name = "mme-engagement"
-    use = "mme-engagement"
 
-    model: str = option("mme-engagement-minilm-l6", "the trained judge")
+    model: str = model_option("mme-engagement", "the trained judge")
 
     def question(self, turn: Sample) -> Judge:
         return Judge(self.model, (), turn.response or "")

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dialeval.metric import option
 from dialeval.metrics.judged_metric import JudgedMetric
+from dialeval.models.presets import model_option
 from dialeval.question import Judge
 from dialeval.sample import Sample
 
@@ -23,9 +23,8 @@ class MmeFluency(JudgedMetric):
     """Probability that the response is fluent, by a judge that learned from broken ones."""
 
     name = "mme-fluency"
-    use = "mme-fluency"
 
-    model: str = option("mme-fluency-minilm-l6", "the trained judge")
+    model: str = model_option("mme-fluency", "the trained judge")
 
     def question(self, turn: Sample) -> Judge:
         return Judge(self.model, (), turn.response or "")

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dialeval.metric import option
 from dialeval.metrics.judged_metric import JudgedMetric
+from dialeval.models.presets import model_option
 from dialeval.question import Judge
 from dialeval.sample import Sample
 
@@ -27,9 +27,8 @@ class MmeRelevance(JudgedMetric):
 
     name = "mme-relevance"
     needs = frozenset({"context"})
-    use = "mme-relevance"
 
-    model: str = option("mme-relevance-minilm-l6", "the trained judge")
+    model: str = model_option("mme-relevance", "the trained judge")
 
     def question(self, turn: Sample) -> Judge:
         return Judge(self.model, tuple(said.text for said in turn.context), turn.response or "")

@@ -27,6 +27,7 @@ from typing import Literal
 
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.judged_metric import MME_CITATION, judged_turns, nothing_to_judge
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, MaskedLikelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score
@@ -40,10 +41,9 @@ class MmeSpecificity(Metric):
 
     name = "mme-specificity"
     levels = frozenset({"turn", "dialogue"})
-    use = "mme-specificity"
     citation = MME_CITATION
 
-    model: str = option("mme-specificity-minilm-l6", "the masked language model that is asked")
+    model: str = model_option("mme-specificity", "the masked language model that is asked")
     kind: Kind = option("nll", "the sum, its mean per piece (sign changed), or the perplexity")
     masks: int = option(3, "every so many pieces are hidden together; 0: one by one", low=0)
     tokens: int = option(25, "word-pieces of a response that are read; 0: all", low=0)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dialeval.metric import option
 from dialeval.metrics.judged_metric import JudgedMetric
+from dialeval.models.presets import model_option
 from dialeval.question import Judge
 from dialeval.sample import Sample
 
@@ -26,9 +26,8 @@ class MmeTopic(JudgedMetric):
 
     name = "mme-topic"
     needs = frozenset({"context"})
-    use = "mme-topic"
 
-    model: str = option("mme-topic-glove", "the trained judge")
+    model: str = model_option("mme-topic", "the trained judge")
 
     def question(self, turn: Sample) -> Judge:
         return Judge(self.model, tuple(said.text for said in turn.context), turn.response or "")

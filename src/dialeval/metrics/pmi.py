@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -27,10 +28,9 @@ class Pmi(Metric):
 
     name = "pmi"
     needs = frozenset({"context"})
-    use = "lm"
     citation = "dialeval; compare Li et al., NAACL 2016, on mutual information as an objective"
 
-    model: str = option("smollm2-135m-dialogue", "the language model that is asked")
+    model: str = model_option("lm", "the language model that is asked")
     context: Literal["last", "all"] = option("all", "the query alone, or all turns before")
     layout: Layout = option("plain", "how the dialogue is written down for the model")
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score
@@ -31,13 +32,12 @@ class Pone(Metric):
 
     name = "pone"
     needs = frozenset({"context"})
-    use = "pone"
     citation = (
         "Lan, Mao, Wei, Gao, Huang: PONE: A Novel Automatic Evaluation Metric for Open-Domain"
         " Generative Dialogue Systems. TOIS 2020"
     )
 
-    model: str = option("pone-minilm-l6", "the trained scorer")
+    model: str = model_option("pone", "the trained scorer")
     mode: Literal["paper", "released"] = option("paper", "the paper, or the authors' code")
 
     @property

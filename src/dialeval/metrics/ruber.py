@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from dialeval.metric import option
 from dialeval.metrics.blended_metric import Blend, BlendedMetric
 from dialeval.metrics.referenced import Pooling, ReferencedHalf
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -31,13 +32,12 @@ class Ruber(BlendedMetric):
     """Fit to the query by a scorer on word vectors, blended with nearness to the references."""
 
     name = "ruber"
-    use = "ruber"
     citation = (
         "Tao, Mou, Zhao, Yan: RUBER: An Unsupervised Method for Automatic Evaluation of Open-Domain"
         " Dialog Systems. AAAI 2018"
     )
 
-    model: str = option("ruber-glove", "the trained scorer; its word vectors serve both halves")
+    model: str = model_option("ruber", "the trained scorer; its word vectors serve both halves")
     blend: Blend = option("min", "what is made of the two halves, or one of them")
     pooling: Pooling = option("max-min", "how word vectors become one for the referenced half")
 

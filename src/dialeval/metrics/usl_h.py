@@ -26,6 +26,7 @@ from dialeval.metrics.judged_metric import judged_turns, nothing_to_judge
 from dialeval.metrics.mme_fluency import MmeFluency
 from dialeval.metrics.mme_relevance import MmeRelevance
 from dialeval.metrics.mme_specificity import MmeSpecificity, measures
+from dialeval.models.presets import model_option
 from dialeval.question import Answer, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score
@@ -41,15 +42,14 @@ class UslH(Metric):
     name = "usl-h"
     levels = frozenset({"turn", "dialogue"})
     needs = frozenset({"context"})
-    use = "mme-specificity"
     citation = (
         "Phy, Zhao, Aizawa: Deconstruct to Reconstruct a Configurable Evaluation Metric for"
         " Open-Domain Dialogue Systems. COLING 2020"
     )
 
-    model: str = option("mme-specificity-minilm-l6", "the masked language model")
-    fluency: str = option("mme-fluency-minilm-l6", "the judge of valid utterances")
-    relevance: str = option("mme-relevance-minilm-l6", "the judge of next utterances")
+    model: str = model_option("mme-specificity", "the masked language model")
+    fluency: str = model_option("mme-fluency", "the judge of valid utterances")
+    relevance: str = model_option("mme-relevance", "the judge of next utterances")
     rule: Literal["HS", "H", "A"] = option("HS", "how the three become one number")
     masks: int = option(3, "every so many pieces are hidden together; 0: one by one", low=0)
     tokens: int = option(25, "word-pieces of a response whose likelihood is asked; 0: all", low=0)
@@ -106,6 +106,3 @@ class UslH(Metric):
 
     def models(self) -> Mapping[str, str]:
         return {"model": self.model, "fluency": self.fluency, "relevance": self.relevance}
-
-    def uses(self) -> Mapping[str, str]:
-        return {"model": self.use, "fluency": MmeFluency.use, "relevance": MmeRelevance.use}

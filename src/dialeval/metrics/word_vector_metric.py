@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, option
+from dialeval.models.presets import model_option
 from dialeval.models.treebank import treebank_words
 from dialeval.question import Answer, WordVectors
 from dialeval.sample import Sample
@@ -55,9 +56,8 @@ class WordVectorMetric(Metric):
 
     needs = frozenset({"references"})
     range = (-1.0, 1.0)
-    use = "word-vectors"
 
-    model: str = option("glove-50d", "where the word vectors come from")
+    model: str = model_option("word-vectors", "where the word vectors come from")
     mode: Literal["paper", "released"] = option("paper", "the definition, or PONE's code")
     tokenize: Literal["treebank", "none"] = option("treebank", "split off punctuation or not")
     lowercase: bool = option(True, "ignore case")

@@ -1,14 +1,24 @@
 """Two presets choose the models of all metrics: what is embedded, and what the papers used.
 
 A preset maps a *use* to a model. A use is narrower than a role: two papers may both want a language
-model and not the same one.
+model and not the same one. The default of every option that names a model comes from here:
+
+    model: str = model_option("lm", "the language model that is asked")
+
+A preset is obeyed whole or not at all: where it has no model for an option that nobody set, the
+metric is refused, with the command that trains what is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dialeval.errors import UsageError, did_you_mean
+from dialeval.metric import option
+
+COMPOSITION = "composition"
+"""The one use that no model serves: weights over metrics, by name or as a file."""
 
 PRESETS: Mapping[str, Mapping[str, str]] = {
     "default": {
@@ -29,6 +39,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "mme-topic": "mme-topic-glove",
         "mme-specificity": "mme-specificity-minilm-l6",
         "tagger": "spacy-en-sm",
+        COMPOSITION: "mme-crs",
     },
     "paper": {
         "lm": "gpt2",
@@ -45,24 +56,42 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
 }
 """
 lm                log P(response | context) and log P(response): coherence, fluency
-follow-ups        FULL
+follow-ups        FULL, follow-up-contrast
 dialogue-lm       FED
 nli               contradictions between answers: consistency
-encoder           mean-pooled states: PONE, BERT-RUBER
+encoder           the states of an encoder: PONE, BERT-RUBER, Deep AM-FM
 ruber, bert-ruber, pone, mme-*   the scorers of these metrics; those of the papers are not public
 mme-specificity   the masked language model of specificity: BERT brings its own head
-sentence-encoder  MME-CRS
+sentence-encoder  diversity; what the judges of MME-CRS start from
 token-encoder     BERTScore
+composition       the weights of mme-crs and mme-avg, which hold for the models of their terms
 """
 
+_SIMCSE = "--backbone princeton-nlp/sup-simcse-bert-base-uncased"
+_BERT = "--backbone bert-base-uncased"
+_PAIRS = "dialeval train mme-relevance --way pair --data dailydialog"
 
 TRAINED: Mapping[str, Mapping[str, str]] = {
     "paper": {
-        scorer: f"dialeval train {scorer} --data dailydialog --model bert-base-uncased -o DIR"
-        for scorer in ("bert-ruber", "pone")
+        "ruber": "dialeval train ruber --data dailydialog -o DIR",
+        "bert-ruber": "dialeval train bert-ruber --data dailydialog"
+        " --model bert-base-uncased -o DIR",
+        "pone": "dialeval train pone --data dailydialog --model bert-base-uncased -o DIR",
+        "mme-fluency": f"dialeval train mme-fluency --data dailydialog {_SIMCSE} -o DIR",
+        "mme-relevance": f"{_PAIRS} {_SIMCSE} -o DIR",
+        "mme-topic": "dialeval train mme-topic --data dailydialog --vectors NUMBERBATCH -o DIR",
+        "mme-engagement": f"dialeval train mme-engagement --data CONVAI2017.json {_SIMCSE} -o DIR",
+        "usl-h:fluency": f"dialeval train mme-fluency --data dailydialog {_BERT} -o DIR",
+        "usl-h:relevance": f"{_PAIRS} {_BERT} -o DIR",
     },
 }
-"""What a preset has no model for, but the command that makes one of what the paper used."""
+"""What a preset has no model for, but the command that makes one of what the paper used. A key is a
+use, or `METRIC:OPTION` where the paper of that metric started from something else."""
+
+
+def model_option(use: str, summary: str) -> Any:
+    """An option of a metric that names a model, by default the embedded one for this use."""
+    return option(PRESETS["default"][use], summary, use=use)
 
 
 def preset_models(preset: str) -> list[str]:
@@ -71,20 +100,53 @@ def preset_models(preset: str) -> list[str]:
         raise UsageError(
             f"no preset {preset!r}.{did_you_mean(preset, PRESETS)} There are: {', '.join(PRESETS)}"
         )
-    return list(dict.fromkeys(PRESETS[preset].values()))
+    models = (model for use, model in PRESETS[preset].items() if use != COMPOSITION)
+    return list(dict.fromkeys(models))
 
 
 def preset_model(preset: str, use: str) -> str:
     """The model that a preset has for a use: `preset_model("default", "lm")`."""
     preset_models(preset)
     if use not in PRESETS[preset]:
-        command = TRAINED.get(preset, {}).get(use)
         raise UsageError(
-            f"the preset {preset!r} has no model for {use!r}."
-            + (
-                f" Train one: {command}, then name it: -m {use}:model=DIR"
-                if command
-                else " Name one yourself: -m METRIC:model=NAME. See: dialeval models"
-            )
+            f"the preset {preset!r} has no model for {use!r}. It has one for:"
+            f" {', '.join(PRESETS[preset])}"
         )
     return PRESETS[preset][use]
+
+
+def preset_options(
+    preset: str, metric: str, uses: Mapping[str, str], given: Mapping[str, object]
+) -> dict[str, str]:
+    """The options of a metric that name models, as the preset sets them where nobody else did.
+
+    `uses` are those of the metric: option -> use.
+    """
+    preset_models(preset)
+    asked = {name: use for name, use in uses.items() if name not in given}
+    known = PRESETS[preset]
+    if lacking := {name: use for name, use in asked.items() if use not in known}:
+        raise UsageError(
+            f"the preset {preset!r} has no model for {metric!r} ({', '.join(lacking)})."
+            + "".join(_way_out(preset, metric, name, use) for name, use in lacking.items())
+            + "\nOr leave the metric out: name those that you want with -m."
+        )
+    return {name: known[use] for name, use in asked.items()}
+
+
+def _way_out(preset: str, metric: str, name: str, use: str) -> str:
+    """How to get what a preset lacks, and how to name it."""
+    known = TRAINED.get(preset, {})
+    if use == COMPOSITION:
+        judges = [use for use in known if use.startswith("mme-")]
+        return (
+            " The weights that come with dialeval hold for the embedded models. Train the judges:"
+            + "".join(f"\n  {known[judge]}" for judge in judges)
+            + "\nScore rated data with them (dialeval score RATED -m mme-fluency:model=DIR ... -o"
+            f" RUN), fit weights (dialeval compose fit RUN... -o crs.json), and name those: -m"
+            f" {metric}:{name}=crs.json"
+        )
+    command = known.get(f"{metric}:{name}") or known.get(use)
+    if command is None:
+        return f"\n  Name one yourself: -m {metric}:{name}=NAME. See: dialeval models"
+    return f"\n  Train one: {command}, then name it: -m {metric}:{name}=DIR"

@@ -51,7 +51,7 @@ def groups_by_model(specs: Sequence[str], models: Sequence[str]) -> dict[str, li
     groups: dict[str, list[Metric]] = {}
     for spec in specs:
         name, options = split_spec(spec)
-        takes_model = METRICS.get(name).use and "model" not in options
+        takes_model = "model" in METRICS.get(name).uses() and "model" not in options
         for model in models if takes_model else [""]:
             metric = make_metric(spec, model=model) if model else make_metric(spec)
             groups.setdefault(model, []).append(metric)

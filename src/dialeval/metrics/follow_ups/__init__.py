@@ -9,7 +9,6 @@ A file is read when a metric is made, and never again: the metric keeps the `Fol
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dialeval.errors import UsageError
+from dialeval.scores import digest_of
 
 _HOME = Path(__file__).parent
 
@@ -33,17 +33,11 @@ class FollowUps:
     @property
     def identity(self) -> str:
         """What signatures say: the texts count, wherever they lie."""
-        return f"{self.name}@{digest_of_texts([self.positive, self.negative])}"
+        return f"{self.name}@{digest_of([self.positive, self.negative])}"
 
     @property
     def all(self) -> tuple[str, ...]:
         return (*self.positive, *self.negative)
-
-
-def digest_of_texts(texts: object) -> str:
-    """Eight digits that change with any of the texts and with their order."""
-    written = json.dumps(texts, ensure_ascii=False)
-    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def load_follow_ups(name: str) -> FollowUps:
