@@ -69,7 +69,9 @@ def test_minmax_calibration_is_that_of_ruber(golden):
     assert found == pytest.approx(fixture["minmax_ref"])
 
 
-@given(st.sampled_from(["floor", "quartile", "minmax"]), st.lists(numbers, min_size=1))
+@given(
+    st.sampled_from(["floor", "quartile", "percentile", "minmax"]), st.lists(numbers, min_size=1)
+)
 @example("floor", [0.0, 1.0, 5.82472647379445e-309])
 def test_a_calibration_never_reverses_an_order(kind, values):
     calibration = Calibration.fit(kind, values)
@@ -78,7 +80,9 @@ def test_a_calibration_never_reverses_an_order(kind, values):
     assert np.isfinite(found).all()
 
 
-@given(st.sampled_from(["floor", "quartile", "minmax"]), st.lists(numbers, min_size=1))
+@given(
+    st.sampled_from(["floor", "quartile", "percentile", "minmax"]), st.lists(numbers, min_size=1)
+)
 def test_a_calibration_survives_the_manifest(kind, values):
     calibration = Calibration.fit(kind, values)
     assert Calibration.from_record(calibration.to_record()) == calibration

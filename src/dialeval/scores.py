@@ -99,7 +99,7 @@ def _encode(text: str, colon: bool = False) -> str:
     )
 
 
-CalibrationKind = Literal["floor", "quartile", "minmax", "unit"]
+CalibrationKind = Literal["floor", "quartile", "percentile", "minmax", "unit"]
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,7 @@ class Calibration:
     floor     low = 5th percentile, high = low + |low|, clipped below. HolisticEval Eq. 2:
               (max(x, low) - low) / |low|, which equals the paper's -(...)/low where low < 0.
     quartile  low, high = 25th and 75th percentile, clipped on both sides (USL-H, MME-CRS).
+    percentile  low, high = 1st and 99th percentile, clipped on both sides.
     minmax    low, high = smallest and largest value, not clipped (RUBER).
     unit      low, high = 0 and 1, not clipped: a part that is combined as it is.
 
@@ -140,6 +141,8 @@ class Calibration:
             high = low + abs(low)
         elif kind == "quartile":
             low, high = (float(q) for q in np.quantile(array, [0.25, 0.75]))
+        elif kind == "percentile":
+            low, high = (float(q) for q in np.quantile(array, [0.01, 0.99]))
         elif kind == "unit":
             low, high = 0.0, 1.0
         else:
@@ -147,9 +150,9 @@ class Calibration:
         return cls(kind, low, high, int(array.size))
 
     def apply(self, value: float) -> float:
-        if self.kind in ("floor", "quartile"):
+        if self.kind in ("floor", "quartile", "percentile"):
             value = max(value, self.low)
-        if self.kind == "quartile":
+        if self.kind in ("quartile", "percentile"):
             value = min(value, self.high)
         spread = self.high - self.low
         return (value - self.low) / spread if spread > NO_SPREAD else 0.0

@@ -155,7 +155,7 @@ def test_the_papers_way_is_that_without_our_additions(dialeval, runs):
 
     assert fitted() == (4.0, True)
     assert fitted("--paper") == fitted("--prior", "0", "--no-even") == (0.0, False)
-    for contradiction in (("--prior", "3"), ("--even",)):
+    for contradiction in (("--prior", "3"), ("--even",), ("--scale", "minmax")):
         done = dialeval("compose", "fit", *runs, "--paper", *contradiction)
         assert done.code == 2
-        assert "--paper means --prior 0 and --no-even" in done.err
+        assert "--paper means --prior 0, --no-even and --scale quartile" in done.err

@@ -13,13 +13,15 @@ from dialeval.compose.card import verdict
 from dialeval.compose.composition import MEAN_OF_ALL, Composition, Term
 from dialeval.compose.composition_file import save_composition
 from dialeval.compose.evidence import Evidence, text_digests
-from dialeval.compose.fit import FitOptions, divided, fit, fit_warnings
+from dialeval.compose.fit import SCALES, FitOptions, divided, fit, fit_warnings
 from dialeval.compose.gathering import gather
 from dialeval.compose.leave_one_out import (
     AVERAGE,
     CRS,
     LeaveOneOut,
     Trial,
+    choose_scale,
+    fit_best,
     leave_one_out,
     weights_on,
 )
@@ -356,3 +358,41 @@ def test_a_metric_that_a_run_lacks_is_named(runs, tmp_path):
     assert gathered.left_out == (
         f"{METRICS[2]}: not in short, so that it cannot be composed: left out",
     )
+
+
+def test_the_scale_of_a_term_is_an_option_and_stands_in_the_composition(runs):
+    """length of the three sets: quartiles, 1 % and 99 %, least and most, by numpy."""
+    gathered = gather({"two": runs["two"]}, ["length"])
+    values = [words(sample.response) for sample in runs["two"].samples()]
+    ends = {"quartile": (25, 75), "percentile": (1, 99), "minmax": (0, 100)}
+    for scale, percents in ends.items():
+        composition = fit(gathered, FitOptions(scale=scale))
+        (found,) = composition.terms[0].scales.values()
+        assert (found.kind, composition.provenance["scale"]) == (scale, scale)
+        assert (found.low, found.high) == pytest.approx(tuple(np.percentile(values, percents)))
+
+
+def test_the_scale_is_chosen_on_the_kept_sets_and_never_on_the_left_out_one(runs, tmp_path):
+    """What people said about the left-out set is turned round: its trial is fitted the same."""
+    gathered = gather(runs, ["length"])
+    before = leave_one_out(gathered, FitOptions(), scales=SCALES)
+    turned = [
+        replace(one, ratings={q: -column for q, column in one.ratings.items()})
+        if one.name == "three"
+        else one
+        for one in gathered.sets
+    ]
+    after = leave_one_out(replace(gathered, sets=tuple(turned)), FitOptions(), scales=SCALES)
+    scales = {trial.dataset: trial.scale for trial in before.trials}
+    assert {t.dataset: t.scale for t in after.trials}["three"] == scales["three"]
+    rho = [t.found[CRS].value for t in before.trials if t.dataset == "three"]
+    assert rho == pytest.approx([-t.found[CRS].value for t in after.trials if t.dataset == "three"])
+
+
+def test_the_best_scale_is_the_one_that_tells_more_answers_apart(runs):
+    """People rate by the number of words: clipping at quartiles ties half of the answers."""
+    composition = fit_best(gather(runs, ["length"]), FitOptions())
+    tried = composition.provenance["scales tried"]
+    assert tried["minmax"] > tried["quartile"]
+    assert composition.provenance["scale"] != "quartile"
+    assert choose_scale(gather({"two": runs["two"]}), FitOptions()).scale == "quartile"

@@ -62,7 +62,7 @@ def test_the_three_measures_are_the_golden_ones(golden):
 
 def test_quartiles_are_the_golden_ones(golden):
     wanted = golden["mlm"]["minmax_by_quartiles"]
-    metric = MmeSpecificity()
+    metric = MmeSpecificity(scale="quartile")
     scale = Calibration.fit(metric.scales()["nll"], wanted["values"])
     assert (scale.low, scale.high) == (wanted["q25"], wanted["q75"])
     scaled = [metric.combine({"nll": scale.apply(value)}) for value in wanted["values"]]
@@ -110,12 +110,25 @@ def test_a_run_puts_specificity_on_the_scale_of_its_quartiles(tmp_path, golden):
         Sample(id=str(n), context=(Turn("so"),), response=str(value))
         for n, value in enumerate(wanted["values"])
     ]
-    run = dialeval.score(
-        samples, ["mme-specificity", "usl-h"], out=tmp_path / "run", models=Scripted()
-    )
-    assert run.scores("mme-specificity") == pytest.approx(wanted["normalised"], abs=1e-8)
+    quartiles = "mme-specificity:scale=quartile"
+    run = dialeval.score(samples, [quartiles, "usl-h"], out=tmp_path / "run", models=Scripted())
+    assert run.scores(quartiles) == pytest.approx(wanted["normalised"], abs=1e-8)
     expected = [0.33 * 0.5 + 0.33 * 0.5 + 0.34 * 0.5 * value for value in wanted["normalised"]]
     assert run.scores("usl-h") == pytest.approx(expected, abs=1e-8)
+
+
+def test_specificity_is_no_switch(tmp_path):
+    """Of 101 evenly spaced values quartiles make 52 either 0 or 1, the usual scale 4."""
+    samples = [
+        Sample(id=str(n), context=(Turn("so"),), response=str(1 + n / 10)) for n in range(101)
+    ]
+    labels = [f"mme-specificity:scale={scale}" for scale in ("quartile", "minmax")]
+    run = dialeval.score(
+        samples, ["mme-specificity", *labels], out=tmp_path / "run", models=Scripted()
+    )
+    ends = [sum(value in (0.0, 1.0) for value in run.scores(label)) for label in run.metrics]
+    assert ends == [4, 52, 2]
+    assert "calibration:percentile@" in str(run.signatures["mme-specificity"])
 
 
 @pytest.mark.parametrize("rule", ["A", "H", "HS"])

@@ -15,6 +15,7 @@ from dialeval.training.engagement_data import (
     Engaging,
     balance,
     load_engagement,
+    matched_pairs,
     read_engagement,
     soft_label,
     without_rated,
@@ -78,11 +79,16 @@ def test_the_score_of_a_chat_is_given_to_what_the_bot_said_only(tmp_path: Path) 
         ("Bot", "I ski."),
         ("Human", "So do I"),
         ("Bot", ""),
+        ("Bot", "Where?"),
     ]
-    file = write(tmp_path / "chats.json", [chat(4, *turns), chat(None, *turns)])
+    file = write(
+        tmp_path / "chats.json", [chat(4, *turns), chat(None, *turns), chat(2, *turns[:-1])]
+    )
+    before = ("Hi", "Hello. I ski.", "So do I")
     assert read_engagement(file) == [
         Engaging("Hello. I ski.", ("Hi",), 0.75, "chats", "chats-0001"),
-    ]
+        Engaging("Where?", before, 0.75, "chats", "chats-0001"),
+    ], "a chat of three turns says too little about any of them"
 
 
 def test_labelled_replies_are_read_and_empty_ones_left_out(tmp_path: Path) -> None:
@@ -137,6 +143,18 @@ def made_up(folder: Path, dialogues: int = 30) -> Path:
         for n in range(dialogues)
     }
     return write(folder / "talk.json", conversations)
+
+
+def test_pairs_are_of_one_source_equally_long_and_ordered() -> None:
+    """Two sources; 30 words against 28 are equally long, against 20 they are not."""
+    said = [(30, 1.0, "a"), (28, 0.0, "a"), (20, 0.0, "a"), (30, 0.0, "b"), (20, 1.0, "b")]
+    examples = [
+        Engaging(" ".join(["so"] * words), (), target, source, str(number))
+        for number, (words, target, source) in enumerate(said)
+    ]
+    pairs = matched_pairs(examples, 7, np.random.default_rng(0))
+    assert {(pair.better, pair.worse) for pair in pairs} == {(examples[0], examples[1])}
+    assert len(pairs) == 7
 
 
 def test_no_dialogue_and_no_exchange_is_on_both_sides(tmp_path: Path) -> None:

@@ -201,18 +201,64 @@ def test_mean_vectors_are_means_of_known_words(vectors):
     assert not rows[1:].any()
 
 
-def test_engagement_takes_as_much_of_each_source(tmp_path, monkeypatch):
+@pytest.fixture
+def engaging(tmp_path, monkeypatch):
+    """Two sources: people like replies that end in `like it`, and one source more than the other.
+    Longer replies are liked, too."""
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "nothing"))
-    for name, count in (("big", 60), ("small", 12)):
-        lines = [f"{n},hello,reply {n} of {name},{n % 2}" for n in range(count)]
+    for name, count, likes in (("big", 90, 3), ("small", 45, 2)):
+        lines = []
+        for n in range(count):
+            liked = n % 4 < likes
+            end = "do like it" if liked else "do n t"
+            words = " so" * (n % 3 + liked)
+            lines.append(f"{n},hello,the{words} cat {n} {name} {end},{int(liked)}")
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,query,reply,label", *lines]))
-    lesson = engagement_lesson(
-        [tmp_path / "big.csv", tmp_path / "small.csv"], per_source=20, seed=0, licence=""
-    )
-    sources = [example.response.rsplit(" ", 1)[1] for example in lesson.examples(0)]
-    assert sources.count("big") == sources.count("small") == 20
+    return [tmp_path / "big.csv", tmp_path / "small.csv"]
+
+
+def test_engagement_is_taught_by_pairs_of_one_source_that_are_equally_long(engaging):
+    lesson = engagement_lesson(engaging, per_source=20, seed=0, licence="")
+    examples = lesson.examples(0)
+    pairs = list(zip(examples[::2], examples[1::2], strict=True))
+    assert len(pairs) == 40
+    for better, worse in pairs:
+        assert better.target > worse.target
+        assert ("big" in better.response) == ("big" in worse.response)
+        lengths = sorted(len(one.response.split()) for one in (better, worse))
+        assert lengths[1] <= 1.1 * lengths[0]
+    assert sum("big" in better.response for better, _ in pairs) == 20
     held = {example.response for example in lesson.validation}
-    assert not held & {example.response for example in lesson.examples(0)}
+    assert not held & {example.response for example in examples}
+
+
+def test_an_order_is_learned_within_a_source_and_the_card_says_how_well(tmp_path, base, engaging):
+    lesson = engagement_lesson(engaging, per_source=40, seed=0, licence="")
+    config = TextJudgeConfig(
+        "mme-engagement", base, "response", "mean", context_tokens=0, rank=2, alpha=4.0
+    )
+    settings = Settings(epochs=4, learning_rate=0.05, seed=0)
+    train_text_judge(lesson, tmp_path / "out", config=config, settings=settings, batch=8)
+    card = json.loads((tmp_path / "out" / "card.json").read_text())
+    (name,) = card["scores"]
+    assert name.startswith("pairs in order on validation")
+    assert card["scores"][name] > 0.9
+    by_source = {row["source"]: row for row in card["by_source"]}
+    assert by_source["big"]["majority"] == pytest.approx(7 / 9, abs=0.15)
+    assert by_source["big"]["accuracy"] is None
+    assert by_source["big"]["partial"] > 0.5
+    text = (tmp_path / "out" / "card.md").read_text()
+    assert "| source | n | majority | accuracy | Spearman | given length |" in text
+    logits = judged(tmp_path / "out", lesson.validation)
+    assert (logits.mean(), logits.std(ddof=1)) == pytest.approx((0, 1), abs=0.02)
+
+
+def judged(directory, examples):
+    """What the engine hears, as logits."""
+    questions = [Judge(str(directory), example.turns, example.response) for example in examples]
+    found = Answerer(Models("cpu"), None).answer(questions)
+    scores = np.array([float(found[question][0]) for question in questions])
+    return np.log(scores / (1 - scores))
 
 
 def test_the_card_tells_how_it_was_made(tmp_path, corpus, base):

@@ -18,7 +18,8 @@ from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import load_conceptnet
 from dialeval.models.source import Models
-from dialeval.models.topic_graph import Topics, topic_edges
+from dialeval.models.topic_graph import Topics, topic_edges, word_weight
+from dialeval.models.topic_keywords import Frequencies
 from dialeval.models.word_vectors import load
 from dialeval.question import Judge
 from dialeval.training.loop import Settings
@@ -127,25 +128,49 @@ def test_frequencies_are_counted_in_what_was_learned_from(tmp_path, corpus, vect
     }
 
 
-def test_graphs_of_a_training_are_those_of_a_judge(vectors):
+@pytest.mark.parametrize(("furthest", "edges"), [(4, "hops"), (1, "hops"), (4, "idf")])
+def test_graphs_of_a_training_are_those_of_a_judge(vectors, furthest, edges):
     """Edges from the table of all hops against one lookup for each two words."""
     from pathlib import Path
 
     concepts = load_conceptnet()
     words = ["dog", "kennel", "coffee", "cup", "zzzz", "umbrella"]
-    tables = TopicTables(words, concepts, load(Path(vectors)))
+    frequencies = Frequencies(100, {"dog": 9, "coffee": 99, "cup": 0})
+
+    def weight(word):
+        return word_weight(edges, frequencies, word)
+
+    tables = TopicTables(words, concepts, load(Path(vectors)), furthest, weight)
     topics = [
         Topics(("dog", "zzzz", "coffee"), ("cup", "dog", "zzzz")),
         Topics((), ("umbrella",)),
         Topics((), ()),
     ]
-    _, edges, real = tables.graphs(topics)
+    _, weights, real = tables.graphs(topics)
     for row, found in enumerate(topics):
         size = len(found.words)
-        np.testing.assert_allclose(edges[row, :size, :size], topic_edges(concepts, found))
+        wanted = topic_edges(concepts, found, furthest, weight)
+        np.testing.assert_allclose(weights[row, :size, :size], wanted, rtol=1e-6)
         assert real[row].sum() == size
-        assert not edges[row, size:].any()
-        assert not edges[row, :, size:].any()
+        assert not weights[row, size:].any()
+        assert not weights[row, :, size:].any()
+
+
+def test_an_edge_of_words_that_everybody_says_weighs_little():
+    """idf of dog, in 9 of 100 turns, is half of the highest, log10(100); coffee is in all."""
+    frequencies = Frequencies(100, {"dog": 9, "coffee": 99})
+    concepts = load_conceptnet()
+    topics = Topics(("dog", "coffee"), ("dog", "coffee"))
+    found = topic_edges(concepts, topics, 4, lambda word: word_weight("idf", frequencies, word))
+    assert found[0, 2] == pytest.approx(0.5)
+    assert found[1, 3] == 0.0
+    assert topic_edges(concepts, topics)[1, 3] == 1.0
+    hops = concepts.hops("coffee", "kennel")
+    assert hops is not None
+    assert hops > 1
+    far = Topics(("coffee",), ("kennel",))
+    assert topic_edges(concepts, far, hops)[0, 1] == pytest.approx(1 / (1 + hops))
+    assert topic_edges(concepts, far, 1)[0, 1] == pytest.approx(1 / 20)
 
 
 def test_the_margin_is_the_golden_one(golden):

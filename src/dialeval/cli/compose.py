@@ -100,8 +100,18 @@ def fit(
             show_default="even",
         ),
     ] = None,
+    scale: Annotated[
+        Literal["quartile", "percentile", "minmax", "best"] | None,
+        typer.Option(
+            help="Put metrics that do not range from 0 to 1 on a scale: from the 25th to the 75th"
+            " percentile, from the 1st to the 99th, or from the smallest to the largest value."
+            " best: choose by leaving out each data set in turn.",
+            show_default="quartile",
+        ),
+    ] = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="As in the paper: --prior 0 and --no-even.")
+        bool,
+        typer.Option("--paper", help="As in the paper: --prior 0, --no-even, --scale quartile."),
     ] = False,
     leave_one_out: Annotated[
         bool,
@@ -128,9 +138,10 @@ def fit(
     """
     from dialeval.compose.card import card_text
     from dialeval.compose.composition_file import save_composition
-    from dialeval.compose.fit import OURS, PAPER, FitOptions, fit_warnings
+    from dialeval.compose.fit import OURS, PAPER, SCALES, FitOptions, fit_warnings
     from dialeval.compose.fit import fit as fit_weights
     from dialeval.compose.gathering import gather
+    from dialeval.compose.leave_one_out import fit_best
     from dialeval.compose.leave_one_out import leave_one_out as leave_out
     from dialeval.compose.qualities import find_quality_map
     from dialeval.run import open_run
@@ -139,8 +150,10 @@ def fit(
 
     if card and not leave_one_out:
         raise UsageError("--card holds the numbers of --leave-one-out: add it")
-    if paper and (prior or even):
-        raise UsageError("--paper means --prior 0 and --no-even: leave out what says otherwise")
+    if paper and (prior or even or scale not in (None, "quartile")):
+        raise UsageError(
+            "--paper means --prior 0, --no-even and --scale quartile: leave out what says otherwise"
+        )
     usual = PAPER if paper else OURS
     options = FitOptions(
         power if power == "adaptive" else float(power),
@@ -149,13 +162,14 @@ def fit(
         find_quality_map(map),
         usual.prior if prior is None else prior,
         usual.even if even is None else even,
+        usual.scale if scale is None or scale == "best" else scale,
     )
     gathered = gather([open_run(run) for run in runs], metric or ())
-    composition = fit_weights(gathered, options)
+    composition = fit_best(gathered, options) if scale == "best" else fit_weights(gathered, options)
     trials = None
     if leave_one_out:
         with counting_bar("leaving out", quiet=quiet or as_json) as progress:
-            trials = leave_out(gathered, options, progress)
+            trials = leave_out(gathered, options, progress, SCALES if scale == "best" else ())
     if out:
         save_composition(composition, out)
     if card and trials:

@@ -3,6 +3,7 @@ data that nobody fitted on."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from dialeval.compose.fit import fit_warnings
 from dialeval.compose.leave_one_out import AVERAGE, CRS, LeaveOneOut
 from dialeval.compose.tables import (
     Lines,
+    rho_text,
     source_lines,
     standing_lines,
     term_lines,
@@ -20,8 +22,15 @@ from dialeval.compose.tables import (
 )
 
 
-def card_text(name: str, command: str, composition: Composition, found: LeaveOneOut) -> str:
-    """As Markdown. It holds no clock time: the same runs give the same card."""
+def card_text(
+    name: str,
+    command: str,
+    composition: Composition,
+    found: LeaveOneOut,
+    reported: LeaveOneOut | None = None,
+) -> str:
+    """As Markdown. It holds no clock time: the same runs give the same card. `reported` are trials
+    on sets that nothing was fitted on."""
     how = composition.provenance
     lines = [
         f"# {name}",
@@ -34,7 +43,7 @@ def card_text(name: str, command: str, composition: Composition, found: LeaveOne
         "```",
         "",
         f"Power {power_text(how['power'])}, a sample of {how['sample']} from each data set, seed"
-        f" {how['seed']}, names of qualities: {how['map']}. {_ours(how)}",
+        f" {how['seed']}, names of qualities: {how['map']}. {scale_text(how, found)} {_ours(how)}",
         *_table("Weights", weight_lines(composition, list(composition.weights))),
         *_table("Leave one data set out", standing_lines(found)),
         "",
@@ -48,12 +57,23 @@ def card_text(name: str, command: str, composition: Composition, found: LeaveOne
         "",
         verdict(found),
         *_table("Left-out sets one by one", trial_lines(found)),
+        *([] if reported is None else _reported(reported)),
         *_table("Terms", term_lines(composition)),
         *_table("Fitted on", source_lines(composition)),
     ]
     if warnings := fit_warnings(composition):
         lines += ["", "## Remarks", "", *(f"- {_escaped(warning)}" for warning in warnings)]
     return "\n".join(lines) + "\n"
+
+
+def _reported(found: LeaveOneOut) -> list[str]:
+    return [
+        *_table("Data sets that nothing was fitted on", standing_lines(found)),
+        "",
+        "The weights of this card, fitted on all of the data sets above, on others. "
+        + verdict(found),
+        *_table("These one by one", trial_lines(found)),
+    ]
 
 
 def _ours(how: Mapping[str, Any]) -> str:
@@ -69,6 +89,22 @@ def _ours(how: Mapping[str, Any]) -> str:
     if how["even"]:
         changes.append("weights are divided by the spread of their terms")
     return f"Not in the paper: {' and '.join(changes)} (`--paper` leaves that out)."
+
+
+def scale_text(how: Mapping[str, Any], found: LeaveOneOut) -> str:
+    """Which scale the terms are on, how it was chosen, and what the left-out trials took."""
+    scale = how.get("scale", "quartile")
+    text = f"Terms that do not range from 0 to 1 are on the scale `{scale}`"
+    if not (means := how.get("scales tried")):
+        return text + "."
+    tried = ", ".join(f"{kind} {rho_text(mean)}" for kind, mean in means.items())
+    taken = {trial.dataset: trial.scale for trial in found.trials}
+    counts = Counter(taken.values())
+    return (
+        f"{text}, which has the highest mean by set where each data set is left out ({tried}). In"
+        " the tables below it was chosen anew for each left-out set, on the others alone:"
+        f" {', '.join(f'{kind} {n} times' for kind, n in counts.most_common())}."
+    )
 
 
 def power_text(power: float | str) -> str:

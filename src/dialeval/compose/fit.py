@@ -7,6 +7,10 @@ sub-metric on its scale, on a sample of 300 that is drawn once per data set; neg
 Where a map gives several qualities of a data set one name, their weights are averaged first, so
 that a data set counts once; and so does one that is given twice under different names.
 
+A metric that does not range from 0 to 1 is put on a scale first, which is fitted with the weights:
+`scale` is quartile (MME-CRS, after USL-H; half of all values become 0 or 1), percentile (1st to
+99th) or minmax; see `scores.Calibration`.
+
 Two things are ours, and off unless asked for:
 
 prior  Few data sets have a quality in common, and a sub-metric may be right on one and wrong on the
@@ -23,7 +27,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -38,6 +42,9 @@ from dialeval.registry import make_metric
 from dialeval.scores import Calibration, CalibrationKind
 from dialeval.version import __version__
 
+Scale = Literal["quartile", "percentile", "minmax"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+
 SAMPLE = 300
 """Dialogues of each data set that are correlated, as in the paper."""
 
@@ -50,6 +57,7 @@ class FitOptions:
     names: QualityMap = field(default=LITERAL)
     prior: float = 0.0
     even: bool = False
+    scale: Scale = "quartile"
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ def fit(gathered: Gathered, options: FitOptions = PAPER) -> Composition:
 def compose(gathered: Gathered, places: Sequence[int], options: FitOptions) -> Composition:
     """Of some of the data sets. Nothing is read of the others."""
     sets = {place: gathered.sets[place] for place in places}
-    terms = fit_terms(list(sets.values()), gathered.ingredients)
+    terms = fit_terms(list(sets.values()), gathered.ingredients, options.scale)
     fitted = {place: fit_set(one, terms, options) for place, one in sets.items()}
     groups = [[p for p in group if p in sets] for group in gathered.families.same]
     weights = average_over_sets(
@@ -117,18 +125,22 @@ def compose(gathered: Gathered, places: Sequence[int], options: FitOptions) -> C
     )
 
 
-def fit_terms(sets: Sequence[Evidence], ingredients: Sequence[Ingredient]) -> tuple[Term, ...]:
+def fit_terms(
+    sets: Sequence[Evidence], ingredients: Sequence[Ingredient], scale: Scale = "quartile"
+) -> tuple[Term, ...]:
     """A metric that ranges from 0 to 1 and has no scale of its own needs none. Any other is put on
-    a scale by the quartiles of its raw values on all data sets together (MME-CRS, after USL-H),
-    and parts by scales of the kind that the metric asks for."""
-    return tuple(_term(sets, ingredient) for ingredient in ingredients)
+    `scale` by its raw values on all data sets together; and so are parts that are to be put on some
+    scale of this kind. Parts that are taken as they are stay so."""
+    return tuple(_term(sets, ingredient, scale) for ingredient in ingredients)
 
 
-def _term(sets: Sequence[Evidence], ingredient: Ingredient) -> Term:
+def _term(sets: Sequence[Evidence], ingredient: Ingredient, scale: Scale) -> Term:
     metric = make_metric(ingredient.spec)
-    kinds: Mapping[str, CalibrationKind] = metric.scales()
+    kinds: dict[str, CalibrationKind] = {
+        part: scale if kind in SCALES else kind for part, kind in metric.scales().items()
+    }
     if not kinds and (metric.calibration or metric.range != (0.0, 1.0)):
-        kinds = {VALUE: "quartile"}
+        kinds = {VALUE: scale}
     scales = {}
     for key, kind in kinds.items():
         columns = [one.metrics[ingredient.spec].raw.get(key) for one in sets]
@@ -248,6 +260,7 @@ def _provenance(
         "map": options.names.name,
         "prior": options.prior,
         "even": options.even,
+        "scale": options.scale,
         "notes": [*gathered.left_out, *gathered.families.notes],
         "sets": [
             {

@@ -9,8 +9,14 @@ and ppl are higher the rarer the words are, and nll the more of them there are; 
 more expected they are. Signs are as published: MME-CRS weighs each by how it agrees with people.
 A higher value is a better one for nll by USL-H (Phy et al., 2020), which this is taken from.
 
-Each is put on a scale from 0 to 1 by the quartiles of the run, and clipped there; the raw values
-stay in the parts. A dialogue as a whole is the mean over its system's turns.
+Each is put on a scale from 0 to 1 that is fitted on the run; the raw values stay in the parts:
+
+    scale=quartile     from the 25th to the 75th percentile, and clipped there: half of all
+                       responses get 0 or 1, as in the papers
+    scale=percentile   from the 1st to the 99th percentile, and clipped there (the default)
+    scale=minmax       from the smallest to the largest value
+
+A dialogue as a whole is the mean over its system's turns.
 
 masks=0 hides the pieces one by one, as USL-H does. masks=3, the default, hides every third in the
 same pass: three passes whatever the length, a quarter of the time, and nearly the same order of
@@ -33,6 +39,7 @@ from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score
 
 Kind = Literal["nll", "nce", "ppl"]
+Scale = Literal["quartile", "percentile", "minmax"]
 
 
 @dataclass(frozen=True)
@@ -40,11 +47,17 @@ class MmeSpecificity(Metric):
     """How unexpected the words of the response are, to a masked language model."""
 
     name = "mme-specificity"
+    version = 2
     levels = frozenset({"turn", "dialogue"})
     citation = MME_CITATION
 
     model: str = model_option("mme-specificity", "the masked language model that is asked")
     kind: Kind = option("nll", "the sum, its mean per piece (sign changed), or the perplexity")
+    scale: Scale = option(
+        "percentile",
+        "from where to where 0 to 1 goes: 25th to 75th percentile, 1st to 99th, or least to most",
+        moves_score=False,  # the signature names the fitted scale and its kind
+    )
     masks: int = option(3, "every so many pieces are hidden together; 0: one by one", low=0)
     tokens: int = option(25, "word-pieces of a response that are read; 0: all", low=0)
 
@@ -73,7 +86,7 @@ class MmeSpecificity(Metric):
         )
 
     def scales(self) -> Mapping[str, CalibrationKind]:
-        return {self.kind: "quartile"}
+        return {self.kind: self.scale}
 
     def combine(self, scaled: Mapping[str, float]) -> float:
         return scaled[self.kind]

@@ -10,11 +10,12 @@ another graph than the one that ships with dialeval.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,13 @@ import torch
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
 from dialeval.models.loading import batches_by_length, choose_device
-from dialeval.models.scorer_directory import DESCRIPTION, field, load_network, read_scorer
+from dialeval.models.scorer_directory import (
+    DESCRIPTION,
+    choice,
+    field,
+    load_network,
+    read_scorer,
+)
 from dialeval.models.topic_graph_network import TopicGraphNetwork
 from dialeval.models.topic_keywords import Frequencies, Tagger, keywords, make_tagger
 from dialeval.question import Answer, Judge, Question, WordVectors, cannot_answer
@@ -31,6 +38,10 @@ from dialeval.question import Answer, Judge, Question, WordVectors, cannot_answe
 GRAPH = "conceptnet.npz"
 FURTHEST, UNREACHED = 4, 20
 """Hops beyond which two words count as not joined, and what then stands for 1 + hops (GRADE)."""
+
+Edges = Literal["hops", "idf"]
+"""What an edge weighs: 1 / (1 + hops), or that times the lower idf of its two words, so that words
+that everybody says join little."""
 
 WORDS_PER_BATCH = 4096
 REMEMBERED = 16384
@@ -43,7 +54,8 @@ class TopicGraphConfig:
     """`vectors` names a table with `dimensions` columns. The last `turns` of a context are read,
     and `keywords` of each side, the last of the context, the first of the response: with the two
     ends 18 nodes at most, as in GRADE. `graph` is the
-    digest of the graph of concepts that it learned with."""
+    digest of the graph of concepts that it learned with. Words that are more than `furthest` hops
+    apart count as not joined."""
 
     vectors: str
     dimensions: int
@@ -54,15 +66,24 @@ class TopicGraphConfig:
     turns: int = 2
     keywords: int = 8
     tagger: str = "lexicon"
+    furthest: int = FURTHEST
+    edges: Edges = "hops"
 
     @classmethod
     def read(cls, directory: Path) -> TopicGraphConfig:
-        record = read_scorer(directory)
+        record: dict[str, Any] = read_scorer(directory)
         sizes = ("units", "heads", "layers", "turns", "keywords")
+        # Judges of earlier releases say nothing about their edges: they were these.
+        record.setdefault("furthest", FURTHEST)
+        record.setdefault("edges", "hops")
         return cls(
             record["vectors"],
             **{name: field(directory, record, name, str) for name in ("graph", "tagger")},
-            **{name: field(directory, record, name, int) for name in ("dimensions", *sizes)},
+            **{
+                name: field(directory, record, name, int)
+                for name in ("dimensions", "furthest", *sizes)
+            },
+            edges=choice(directory, record, "edges", get_args(Edges)),
         )
 
     def to_record(self) -> dict[str, Any]:
@@ -91,12 +112,16 @@ class TopicFinder:
         self._config = config
         self._frequencies = frequencies
         self._tagger = tagger
+        self.weight = lru_cache(maxsize=REMEMBERED)(self._weight)
         self._keywords = lru_cache(maxsize=REMEMBERED)(self._read)
 
     def topics(self, turns: Sequence[str], response: str) -> Topics:
         read = [word for turn in turns[-self._config.turns :] for word in self._keywords(turn)]
         most = self._config.keywords
         return Topics(tuple(read[-most:]), self._keywords(response)[:most])
+
+    def _weight(self, word: str) -> float:
+        return word_weight(self._config.edges, self._frequencies, word)
 
     def _read(self, text: str) -> tuple[str, ...]:
         return keywords(self._tagger([text])[0], self._frequencies)
@@ -124,13 +149,28 @@ def edge_weight(hops: int | None) -> float:
     return 1.0 / (UNREACHED if hops is None else 1 + hops)
 
 
-def topic_edges(concepts: ConceptNet, topics: Topics) -> Floats:
+def word_weight(edges: Edges, frequencies: Frequencies, word: str) -> float:
+    """By which an edge of the word is multiplied at most: its idf as a share of the highest that
+    there is."""
+    if edges == "hops":
+        return 1.0
+    highest = math.log10(max(2, frequencies.utterances))
+    return max(0.0, frequencies.idf(word) / highest)
+
+
+def topic_edges(
+    concepts: ConceptNet,
+    topics: Topics,
+    furthest: int = FURTHEST,
+    weight: Callable[[str], float] = lambda word: 1.0,
+) -> Floats:
     """Weights between context and response, symmetric; none within a side."""
     size, first = len(topics.words), len(topics.context)
     edges = np.zeros((size, size), dtype=np.float32)
     for row, one in enumerate(topics.context):
         for column, other in enumerate(topics.response, start=first):
-            edges[row, column] = edge_weight(concepts.hops(one, other, FURTHEST))
+            near = edge_weight(concepts.hops(one, other, furthest))
+            edges[row, column] = near * min(weight(one), weight(other))
     return edges + edges.T
 
 
@@ -217,7 +257,9 @@ class TopicGraph:
         for row, found in enumerate(topics):
             count = len(found.words)
             real[row, :count] = True
-            edges[row, :count, :count] = topic_edges(self._concepts, found)
+            edges[row, :count, :count] = topic_edges(
+                self._concepts, found, self._config.furthest, self._finder.weight
+            )
             for place, word in enumerate(found.words):
                 words[row, place] = features[word]
         device = self._network.ends.device

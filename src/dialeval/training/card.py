@@ -16,6 +16,13 @@ from dialeval.datasets.catalogue import find_entry
 from dialeval.datasets.locate import is_dataset
 from dialeval.pictures import line_chart
 from dialeval.storage import write_json, write_text
+from dialeval.training.by_source import source_lines
+
+BY_SOURCE = (
+    "Examples that were not learned from, each source alone. `majority`: how often somebody is"
+    " right who always gives the commoner answer. `given length`: Spearman with the label, the"
+    " number of words held constant; `with length`: Spearman with the number of words."
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,7 @@ class Card:
             correlation with scores that are all the same
     curve   one entry per validation, the first before any training
     tables  other courses of the training, by title: rows of the same columns
+    by_source  what it knows beyond source and length, a record for each source (see `by_source`)
     """
 
     name: str
@@ -40,6 +48,7 @@ class Card:
     scores: Mapping[str, float | None]
     curve: Sequence[Mapping[str, float]]
     tables: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    by_source: Sequence[Mapping[str, Any]] = ()
 
     def write(self, directory: Path) -> None:
         write_json(directory / "card.json", asdict(self))
@@ -62,6 +71,8 @@ class Card:
             if rows:
                 lines += ["", f"## {title}", "", _row(rows[0]), _row(["---"] * len(rows[0]))]
                 lines += [_row(map(shown, row.values())) for row in rows]
+        if self.by_source:
+            lines += ["", "## By source", "", BY_SOURCE, "", *source_lines(self.by_source)]
         return "\n".join([*lines, "", "![training curve](curve.svg)", ""])
 
 

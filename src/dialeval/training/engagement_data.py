@@ -10,7 +10,12 @@ becomes a soft label, (rating - lowest) / (highest - lowest), in these ways:
                     as Predictive Engagement does; two ratings are averaged
     engage          the fine-tuning sets of Predictive Engagement: `label`, 0 or 1, of a reply
 
-Messages that one speaker sent in a row are one response where the rating is that of a dialogue.
+Messages that one speaker sent in a row are one response where the rating is that of a dialogue. A
+dialogue of fewer than four turns is not learned from: its rating says little about any of them.
+
+Sources differ in their mean by half of the scale, and people like longer messages, so that a judge
+of labels learns the source and the length. `matched_pairs` takes both away: the better and the
+worse response of a pair are of one source and equally long.
 
 Nothing is learned from that rated sets hold too (`rated_exchanges`): a query with the same reply,
 or the same long text, letter case and punctuation aside. Where it is long, its whole dialogue goes.
@@ -31,11 +36,18 @@ import numpy as np
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.sample import Rating, Sample, Turn, letters
+from dialeval.training.by_source import word_count
 from dialeval.training.rated_exchanges import LeftOut, RatedExchanges, is_long, known_exchanges
 
 QUALITIES = ("turn_rating", "eval_score", "engagement")
 OF_BOTH_SPEAKERS = ("engagement",)
 """Of a dialogue as such; the others judge what the system said."""
+
+FEWEST_TURNS = 4
+"""Of a dialogue that is rated as a whole."""
+
+LONGER = 1.1
+"""Responses are equally long if neither has a tenth more words than the other."""
 
 LABELLED = ["id", "query", "reply", "label"]
 SOURCES = {
@@ -142,6 +154,43 @@ def balance(
     return chosen
 
 
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """Two responses of one source, equally long, of which people liked the first better."""
+
+    better: Engaging
+    worse: Engaging
+
+
+def matched_pairs(
+    examples: Iterable[Engaging], per_source: int, generator: np.random.Generator
+) -> list[Preference]:
+    """As many of each source: one response by lot, then one of those that are equally long and
+    were rated otherwise. A source in which there is no such pair is left out."""
+    chosen: list[Preference] = []
+    for _, group in groupby(sorted(examples, key=_source), key=_source):
+        members = sorted(group, key=lambda one: word_count(one.text))
+        lengths = np.array([word_count(one.text) for one in members])
+        targets = np.array([one.target for one in members])
+        ends = np.searchsorted(lengths, np.floor(lengths * LONGER), side="right")
+        starts = np.searchsorted(lengths, np.ceil(lengths / LONGER))
+        able = [
+            place
+            for place, (start, end) in enumerate(zip(starts, ends, strict=True))
+            if (targets[start:end] != targets[place]).any()
+        ]
+        if not able:
+            continue
+        rounds = per_source // len(able) + 1
+        draws = np.concatenate([generator.permutation(able) for _ in range(rounds)])
+        for place in draws[:per_source].tolist():
+            near = np.arange(starts[place], ends[place])
+            other = int(generator.choice(near[targets[near] != targets[place]]))
+            both = sorted((members[place], members[other]), key=lambda one: -one.target)
+            chosen.append(Preference(*both))
+    return chosen
+
+
 def without_rated(
     examples: Sequence[Engaging], rated: RatedExchanges
 ) -> tuple[list[Engaging], LeftOut]:
@@ -203,6 +252,8 @@ def _of_sample(sample: Sample, source: str) -> Iterator[Engaging]:
             yield Engaging(text, context, target, source, dialogue)
         return
     turns = _merged(sample.context)
+    if len(turns) < FEWEST_TURNS:
+        return
     for place, turn in enumerate(turns):
         if turn.speaker == "system" or quality in OF_BOTH_SPEAKERS:
             context = tuple(before.text for before in turns[:place])

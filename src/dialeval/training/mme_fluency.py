@@ -47,6 +47,7 @@ def fluency_lesson(
         data=corpus_facts(corpus)
         | {"responses to learn from": len(responses), "examples per epoch": len(of_epoch(0))},
         licence=licence or licence_of(data),
+        by_source={name: held(own) for name, own in corpus.test_by_corpus.items() if own},
     )
 
 

@@ -91,6 +91,11 @@ def relevance_lesson(
         data=corpus_facts(corpus)
         | {"pairs to learn from": len(corpus.train), "examples per epoch": len(of_epoch(0))},
         licence=licence or licence_of(data),
+        by_source={
+            name: held(own)
+            for name, own in corpus.test_by_corpus.items()
+            if len({pair.response for pair in own}) > 1
+        },
     )
 
 

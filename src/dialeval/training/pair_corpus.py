@@ -12,8 +12,8 @@ with its raters can be reported. An utterance is its last 100 words, as the enco
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -53,6 +53,8 @@ class PairCorpus:
     validation: tuple[Pair, ...]
     test: tuple[Pair, ...]
     left_out: LeftOut
+    test_by_corpus: Mapping[str, tuple[Pair, ...]] = field(default_factory=dict)
+    """The pairs of `test`, by the corpus that they are from."""
 
     def digest(self) -> str:
         sha = hashlib.sha256()
@@ -97,10 +99,17 @@ def load_pairs(
         held_out = max(FEWEST, most // 18)
         sizes = {"train": most, "validation": held_out, "test": held_out}
         splits = {s: _draw(pairs, sizes[s]) for s, pairs in splits.items()}
+    drawn = set(splits["test"])
+    test_by_corpus = {
+        corpus.name: tuple(p for p in _pairs(corpus.test, rule, words, numbers) if p in drawn)
+        for corpus in kept
+    }
     name = "+".join(corpus.name for corpus in kept)
     for split, pairs in splits.items():
         _check_enough(name, split, pairs, left_out.count)
-    return PairCorpus(name, tuple(numbers), left_out=left_out, **splits)
+    return PairCorpus(
+        name, tuple(numbers), left_out=left_out, test_by_corpus=test_by_corpus, **splits
+    )
 
 
 def _check_enough(name: str, split: str, pairs: Sequence[Pair], left_out: int) -> None:

@@ -17,7 +17,7 @@ and the weight of an edge between any two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,20 +64,28 @@ class TopicTables:
     Hops are kept for the words that the graph has, one byte for each two of them.
     """
 
-    def __init__(self, words: Sequence[str], concepts: ConceptNet, table: WordVectorTable) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        concepts: ConceptNet,
+        table: WordVectorTable,
+        furthest: int = FURTHEST,
+        weight: Callable[[str], float] = lambda word: 1.0,
+    ) -> None:
         self.numbers = {word: number for number, word in enumerate(words)}
         rows = (table.look_up(words_around(concepts, word)) for word in words)
         features = [word_features(concepts, *pair) for pair in zip(words, rows, strict=True)]
         self.features = torch.from_numpy(np.stack(features))
         known = [word for word in words if word in concepts]
         # The last row and column stand for all words that the graph does not have.
-        hops = np.full((len(known) + 1, len(known) + 1), FURTHEST + 1, dtype=np.uint8)
-        hops[:-1, :-1] = concepts.hops_among(known, FURTHEST)
+        hops = np.full((len(known) + 1, len(known) + 1), furthest + 1, dtype=np.uint8)
+        hops[:-1, :-1] = concepts.hops_among(known, furthest)
         places = {word: place for place, word in enumerate(known)}
         self._hops = torch.from_numpy(hops)
         self._rows = torch.tensor([places.get(word, len(known)) for word in words])
-        weights = [edge_weight(n) for n in range(FURTHEST + 1)] + [edge_weight(None)]
+        weights = [edge_weight(n) for n in range(furthest + 1)] + [edge_weight(None)]
         self._weights = torch.tensor(weights)
+        self._of_word = torch.tensor([weight(word) for word in words])
 
     def graphs(self, topics: Sequence[Topics]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Words, edges and what is real, as the network takes them."""
@@ -92,6 +100,8 @@ class TopicTables:
         rows = self._rows[numbers]
         weights = self._weights[self._hops[rows[:, :, None], rows[:, None, :]].long()]
         weights[numbers[:, :, None] == numbers[:, None, :]] = edge_weight(0)
+        own = self._of_word[numbers]
+        weights = weights * torch.minimum(own[:, :, None], own[:, None, :])
         across = sides[:, :, None] + sides[:, None, :] == 3  # 1 and 2, not 0 and anything
         return self.features[numbers], weights * across, sides > 0
 

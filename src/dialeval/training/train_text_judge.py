@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ from dialeval.models.scorer_directory import save_tensors
 from dialeval.models.source import Models, offline
 from dialeval.models.text_judge import TextJudgeConfig, TextJudgeNetwork, load_encoder
 from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork
+from dialeval.training.by_source import score_source, word_count
 from dialeval.training.card import Card
 from dialeval.training.judge_recipe import Example, Examples, accuracy, targets_of
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
 from dialeval.training.pair_corpus import PairCorpus
-from dialeval.training.text_judge import TextJudgeRecipe
+from dialeval.training.text_judge import RankingRecipe, TextJudgeRecipe, in_order
 from dialeval.training.twin_judge import TwinJudgeRecipe
 from dialeval.training.workplace import exclusive, refuse_finished
 
@@ -31,6 +32,8 @@ class Lesson:
     digest     of the data that the examples are made of
     data       for the card: where the examples come from, how many there are
     measured   more examples, by name, on which the accuracy is told in the end
+    by_source  held-out examples of each source alone, for the table of the card (see `by_source`)
+    ranked     examples come two by two, the better one first, and only their order is taught
     """
 
     summary: str
@@ -40,6 +43,8 @@ class Lesson:
     digest: str
     data: Mapping[str, Any]
     licence: str
+    by_source: Mapping[str, Sequence[Example]] = field(default_factory=dict)
+    ranked: bool = False
 
 
 def train_text_judge(
@@ -64,9 +69,10 @@ def train_text_judge(
             "batch": batch,
         }
         state = train(recipe, settings, out, identity, report)
+        if isinstance(recipe, RankingRecipe):
+            recipe.spread()
         _round(recipe.network)
         save_tensors(out, config.to_record(), trained_tensors(recipe.network))
-        measured = {"validation": lesson.validation, **lesson.measured}
         card = Card(
             name=out.name,
             summary=lesson.summary,
@@ -76,17 +82,44 @@ def train_text_judge(
             licence=lesson.licence,
             data=lesson.data,
             settings=asdict(settings) | config.to_record() | {"batch": batch},
-            scores={
-                f"accuracy on {name} ({len(examples):,} examples)": accuracy(
-                    recipe.predict(examples), targets_of(examples)
-                )
-                for name, examples in measured.items()
-            },
+            scores=_scores(lesson, recipe),
             curve=state.curve,
+            by_source=_by_source(lesson, recipe),
         )
         card.write(out)
         forget_checkpoint(out)
     return card
+
+
+def _scores(lesson: Lesson, recipe: TextJudgeRecipe | TwinJudgeRecipe) -> dict[str, float]:
+    measured = {"validation": lesson.validation, **lesson.measured}
+    if lesson.ranked:
+        return {
+            f"pairs in order on {name} ({len(examples) // 2:,} pairs; .5 by chance)": in_order(
+                recipe.predict(examples)
+            )
+            for name, examples in measured.items()
+        }
+    return {
+        f"accuracy on {name} ({len(examples):,} examples)": accuracy(
+            recipe.predict(examples), targets_of(examples)
+        )
+        for name, examples in measured.items()
+    }
+
+
+def _by_source(lesson: Lesson, recipe: TextJudgeRecipe | TwinJudgeRecipe) -> list[dict[str, Any]]:
+    threshold = None if lesson.ranked else 0.0
+    return [
+        score_source(
+            source,
+            recipe.predict(examples).tolist(),
+            [example.target for example in examples],
+            [word_count(example.response) for example in examples],
+            threshold,
+        ).to_record()
+        for source, examples in lesson.by_source.items()
+    ]
 
 
 def _digest(examples: Sequence[Example]) -> str:
@@ -122,7 +155,8 @@ def make_recipe(
                 twin, tokenizer, config, lesson.examples, lesson.validation, batch=batch, seed=seed
             )
         network = TextJudgeNetwork(encoder, config)
-    return TextJudgeRecipe(
+    make = RankingRecipe if lesson.ranked else TextJudgeRecipe
+    return make(
         network, tokenizer, config, lesson.examples, lesson.validation, batch=batch, seed=seed
     )
 

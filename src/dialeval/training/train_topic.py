@@ -27,7 +27,13 @@ from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
 from dialeval.models.scorer_directory import save_scorer
 from dialeval.models.source import Models
-from dialeval.models.topic_graph import GRAPH, TopicGraphConfig
+from dialeval.models.topic_graph import (
+    FURTHEST,
+    GRAPH,
+    Edges,
+    TopicGraphConfig,
+    word_weight,
+)
 from dialeval.models.topic_graph_network import TopicGraphNetwork
 from dialeval.models.topic_keywords import Frequencies, keywords, make_tagger
 from dialeval.models.treebank import treebank_words
@@ -78,6 +84,8 @@ def train_topic(
     layers: int = 3,
     turns: int = 2,
     tagger: str = "lexicon",
+    furthest: int = FURTHEST,
+    edges: Edges = "hops",
     graph: Path | None = None,
     pairs: int | None = None,
     licence: str | None = None,
@@ -104,6 +112,8 @@ def train_topic(
         layers,
         turns,
         tagger=tagger,
+        furthest=furthest,
+        edges=edges,
     )
     found = prepare(data, config, table, concepts, pairs, say)
     with exclusive(out):
@@ -193,7 +203,13 @@ def prepare(
     return TopicData(
         corpus,
         frequencies,
-        TopicTables(vocabulary, concepts, table),
+        TopicTables(
+            vocabulary,
+            concepts,
+            table,
+            config.furthest,
+            lambda word: word_weight(config.edges, frequencies, word),
+        ),
         **sides,
     )
 

@@ -33,6 +33,11 @@ class Negatives(StrEnum):
     hard = "hard"
 
 
+class Edges(StrEnum):
+    hops = "hops"
+    idf = "idf"
+
+
 def mme_topic(
     data: Corpora,
     out: Out,
@@ -64,6 +69,17 @@ def mme_topic(
     heads: Annotated[int, typer.Option(min=1, help="Heads of each layer.")] = 4,
     units: Annotated[int, typer.Option(min=1, help="Width of a layer, all heads together.")] = 64,
     turns: Annotated[int, typer.Option(min=1, help="Turns of the context that are read.")] = 2,
+    hops: Annotated[
+        int,
+        typer.Option(min=1, help="Hops in ConceptNet beyond which two words are not joined."),
+    ] = 4,
+    edges: Annotated[
+        Edges,
+        typer.Option(
+            help="What an edge weighs. hops: 1 / (1 + hops). idf: that times the lower idf of its"
+            " two words."
+        ),
+    ] = Edges.hops,
     epochs: Epochs = 6,
     patience: Patience = 3,
     pairs: Annotated[
@@ -105,6 +121,8 @@ def mme_topic(
             layers=layers,
             turns=turns,
             tagger=tagger,
+            furthest=hops,
+            edges=edges.value,
             graph=graph,
             pairs=pairs,
             licence=licence,

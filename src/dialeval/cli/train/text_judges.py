@@ -198,7 +198,7 @@ def mme_engagement(
     epochs: Epochs = 2,
     patience: Patience = 2,
     per_source: Annotated[
-        int, typer.Option(min=1, help="Responses of each source in an epoch, drawn by lot.")
+        int, typer.Option(min=1, help="Number of pairs of each source in an epoch.")
     ] = 1000,
     batch: Batch = 32,
     learning_rate: Annotated[
@@ -211,7 +211,10 @@ def mme_engagement(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Teach an encoder how engaging a response is, from what people said about conversations.
+    """Teach an encoder which responses are engaging, from what people said about conversations.
+
+    It learns the order of two responses of one source that are equally long, so that neither the
+    source nor the length can be learned.
 
     The result is named in a metric: -m mme-engagement:model=DIR. Responses that a rated data set on
     this machine holds are not learned from. A training that was interrupted goes on where it

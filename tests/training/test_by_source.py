@@ -1,0 +1,83 @@
+"""What a judge knows beyond source and length: against scipy and by arithmetic."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dialeval.errors import InputError
+from dialeval.training.by_source import partial_correlation, score_source
+
+
+def test_a_judge_that_counts_words_knows_nothing_beyond_length() -> None:
+    generator = np.random.default_rng(0)
+    words = generator.integers(1, 40, 400)
+    labels = (words + generator.normal(0, 10, 400) > 15).astype(float)
+    found = score_source("a", words / 40, labels, words.tolist())
+    assert found.spearman is not None
+    assert found.spearman > 0.5
+    assert found.length == pytest.approx(1.0)
+    assert found.partial is None
+
+
+def test_the_partial_correlation_is_that_of_the_residuals_of_ranks() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    generator = np.random.default_rng(1)
+    words = generator.integers(1, 30, 200)
+    labels = words / 30 + generator.normal(0, 0.5, 200)
+    scores = 0.5 * labels + words / 30 + generator.normal(0, 0.5, 200)
+    x, y, z = map(stats.rankdata, (scores, labels, words))
+    left = [values - np.polyval(np.polyfit(z, values, 1), z) for values in (x, y)]
+    found = score_source("a", scores.tolist(), labels.tolist(), words.tolist())
+    assert found.partial == pytest.approx(float(np.corrcoef(left)[0, 1]), abs=1e-9)
+
+
+def test_the_majority_is_right_as_often_as_its_label_is_there() -> None:
+    found = score_source("a", [0.9, 0.8, 0.1, 0.9], [1, 1, 1, 0], [3, 3, 3, 3])
+    assert (found.majority, found.accuracy, found.length) == (0.75, 0.5, None)
+    assert found.partial == found.spearman
+    assert score_source("a", [0.9, 0.1], [1, 0], [1, 2], None).accuracy is None
+
+
+def test_where_length_says_everything_nothing_is_left_to_correlate() -> None:
+    assert partial_correlation(1.0, 1.0, 1.0) is None
+    assert partial_correlation(None, 0.0, 0.0) is None
+
+
+def test_a_part_is_measured_as_it_is_used_and_the_table_goes_to_its_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="needs the extra 'models'")
+    from models import tiny_encoders
+    from training.chat_files import write_dialogues
+
+    from dialeval.models.text_judge import TextJudgeConfig
+    from dialeval.training.loop import Settings
+    from dialeval.training.measure_part import add_to_card, measure_part
+    from dialeval.training.mme_fluency import fluency_lesson
+    from dialeval.training.train_text_judge import train_text_judge
+
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "nothing"))
+    said = [(f"do you like cats {n} ?", f"i do like the cat {n} so .") for n in range(60)]
+    corpus = write_dialogues(tmp_path / "chats.jsonl", said)
+    base = str(tiny_encoders.save_bert(tmp_path / "bert"))
+    lesson = fluency_lesson([corpus], examples=20, held_out=10, seed=0, licence="none")
+    config = TextJudgeConfig("mme-fluency", base, "response", "max", rank=2, alpha=4.0)
+    out = tmp_path / "mine"
+    command = f"dialeval train mme-fluency --data {corpus} -o {out}"
+    train_text_judge(
+        lesson, out, config=config, settings=Settings(1, 0.02), batch=8, command=command
+    )
+    before = json.loads((out / "card.json").read_text())
+    (found,) = measure_part(str(out))
+    assert found.n == len(lesson.by_source["chats.jsonl"])
+    assert found.majority >= 0.5
+    card = add_to_card(out, [found])
+    after = json.loads((out / "card.json").read_text())
+    assert after == before | {"by_source": [found.to_record()]}
+    assert card.text() == (out / "card.md").read_text()
+    with pytest.raises(InputError, match="elsewhere"):
+        measure_part(str(out), [tmp_path / "elsewhere"])
