@@ -62,7 +62,7 @@ def test_the_digest_is_of_what_moves_a_score(tmp_path):
         ({"weights": {"overall": [1.0, 1.0]}}, "weights.overall: the weights sum to 2, not to 1"),
         ({"weights": {"overall": [2.0, -1.0]}}, "weights.overall: a weight is negative"),
         ({"weights": {"overall": ["1", 0]}}, r'weights.overall\[0\]: must be a number, not "1"'),
-        ({"weights": {"overall": [float("nan"), 1]}}, "must be a number, not NaN"),
+        ({"weights": {"overall": [float("nan"), 1]}}, "NaN is no number of JSON"),
         ({"weights": {"overall": [10**400, 1]}}, "must be a number, not 1000"),
         ({"weights": {"overall": [True, 0]}}, "must be a number, not true"),
         ({"names": {"Overall": 3}}, "names.Overall: is 3, not a text"),
@@ -118,7 +118,7 @@ def test_everything_wrong_is_told_at_once(tmp_path):
 def test_what_is_no_composition_is_refused(tmp_path, content):
     path = tmp_path / "crs.json"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match=r"crs\.json"):
+    with pytest.raises(InputError, match=r"crs\.json"):
         read_composition(path)
 
 

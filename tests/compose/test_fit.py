@@ -278,13 +278,13 @@ def test_a_map_of_ones_own(tmp_path):
     assert find_quality_map(str(path))("Overall") == "all"
     assert find_quality_map(str(path))("other") == "other"
     path.write_text('{"Overall": 3}')
-    with pytest.raises(InputError, match=r"map\.json: Overall: the name to use is 3"):
+    with pytest.raises(InputError, match=r"map\.json: Overall: must be a text, not 3"):
         find_quality_map(str(path))
     path.write_text("[1]")
     with pytest.raises(UsageError, match="name in the data"):
         find_quality_map(str(path))
     path.write_text("{")
-    with pytest.raises(UsageError, match="not a readable JSON"):
+    with pytest.raises(InputError, match="is not JSON"):
         find_quality_map(str(path))
     with pytest.raises(UsageError, match="literal, common, or a JSON file"):
         find_quality_map("comon")

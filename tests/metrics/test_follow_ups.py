@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dialeval.errors import UsageError
+from dialeval.errors import InputError, UsageError
 from dialeval.metrics.follow_ups import fed_qualities, load_follow_ups
 from dialeval.registry import make_metric
 from dialeval.sample import Sample, Turn
@@ -73,11 +73,29 @@ def test_follow_ups_of_ones_own_come_from_a_file(tmp_path):
     assert "follow_ups:full-v1" not in str(metric.signature())
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"positive": [1]}', "{}", "nonsense"])
-def test_a_bad_file_of_follow_ups_is_refused(tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", ":1: is not JSON"),
+        ("nonsense", ":1: is not JSON"),
+        ("[]", "is not a set of follow-ups"),
+        ("{}", "holds no follow-ups"),
+        ('{"negative": "abc"}', 'negative: must be a list, not "abc"'),
+        ('{"negative": [1]}', r"negative\[0\]: must be a text, not 1"),
+        ('{"negative": [""]}', r"negative\[0\]: must be a text"),
+        ('{"negative": ["Huh?"], "version": "1|v2"}', "version: is"),
+        ('{"negative": ["Huh?"], "version": [1]}', "version: is"),
+        ('{"negatives": ["Huh?"]}', "negatives: no such field. Did you mean 'negative'"),
+        ('{"negative": ["Huh?"], "negative": ["Hm?"]}', '"negative" occurs twice'),
+        ('{"negative": ["\\ud83d"]}', r"negative\[0\]: half a character"),
+        ('{"negative": ' + "[" * 40 + "]" * 40 + "}", "more than 32 levels"),
+        ('{"negative": ' + "[" * 200_000, "more than 32 levels"),
+    ],
+)
+def test_a_bad_file_of_follow_ups_is_refused(tmp_path, text, problem):
     path = tmp_path / "mine.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match="follow-ups"):
+    with pytest.raises(InputError, match=problem):
         make_metric("full", follow_ups=str(path))
 
 

@@ -13,22 +13,20 @@ once, with the field.
 
 from __future__ import annotations
 
-import json
 import math
 import typing
 from pathlib import Path
 from typing import Any
 
 from dialeval.compose.composition import VALUE, Composition, Term
-from dialeval.errors import DialevalError, InputError, Problem, UsageError, did_you_mean
+from dialeval.errors import DialevalError, UsageError, did_you_mean
 from dialeval.metric import Direction, Metric
 from dialeval.scores import Calibration, CalibrationKind, Signature
 from dialeval.storage import write_json
+from dialeval.strict_json import Fields, read_object, shown
 
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "weights"
-LARGEST = 10_000_000
-"""Bytes. A composition of a hundred metrics on a hundred data sets has a tenth of that."""
 
 
 def save_composition(composition: Composition, path: Path) -> None:
@@ -58,29 +56,19 @@ def composition_path(wanted: str) -> Path:
 
 def read_composition(path: Path) -> Composition:
     """Checks everything before anything is used."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise UsageError(f"{path}: {path.stat().st_size:,} bytes are no composition")
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+    if not path.is_file():
         raise UsageError(
-            f"{path}: cannot read weights: {error.strerror}. Make them: dialeval compose fit"
+            f"{path}: cannot read weights: there is no such file. Make them: dialeval compose fit"
             " RUN... -o FILE.json"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not a readable JSON file: {error}") from None
-    return _Reader(path).composition(record)
+        )
+    return _Reader(path).composition(read_object(path, "a composition"))
 
 
-class _Reader:
-    """Collects what is wrong; a wrong field yields something of the right type to go on with."""
+class _Reader(Fields):
+    """The schema of a composition."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.problems: list[Problem] = []
-
-    def composition(self, record: Any) -> Composition:
-        if not isinstance(record, dict) or not {"format", "terms", "weights"} <= record.keys():
+    def composition(self, record: dict[str, Any]) -> Composition:
+        if not {"format", "terms", "weights"} <= record.keys():
             raise UsageError(
                 f"{self.path}: not a composition: it has no 'format', 'terms' and 'weights'."
                 " dialeval compose fit writes one."
@@ -97,8 +85,8 @@ class _Reader:
             if not isinstance(joined, str):
                 self.wrong(f"names.{name}", f"is {joined!r}, not a text")
         provenance = self.provenance(record.get("provenance", {}), count)
-        if self.problems:
-            raise InputError(self.problems)
+        self.known(record, {"format", "terms", "weights", "names", "provenance"})
+        self.complain()
         return Composition(terms, weights, names, provenance)
 
     def terms(self, records: Any) -> tuple[Term, ...]:
@@ -114,6 +102,7 @@ class _Reader:
 
     def term(self, record: Any, field: str) -> Term | None:
         given = self.mapping(record, field)
+        self.known(given, {"metric", "signature", "direction", "scale"}, field)
         spec = self.text(given.get("metric"), f"{field}.metric")
         signature = self.text(given.get("signature"), f"{field}.signature")
         try:
@@ -160,7 +149,7 @@ class _Reader:
         kind: Any = given.get("kind")
         if not isinstance(kind, str) or kind not in typing.get_args(CalibrationKind):
             known = ", ".join(typing.get_args(CalibrationKind))
-            self.wrong(f"{field}.kind", f"is {_short(kind)}; known are {known}")
+            self.wrong(f"{field}.kind", f"is {shown(kind)}; known are {known}")
         low = self.number(given.get("low"), f"{field}.low")
         high = self.number(given.get("high"), f"{field}.high")
         n = self.number(given.get("n"), f"{field}.n")
@@ -216,39 +205,3 @@ class _Reader:
         for number, rho in enumerate(correlations):
             if rho is not None:
                 self.number(rho, f"{field}.correlations[{number}]")
-
-    def records(self, value: Any, field: str) -> list[Any]:
-        if isinstance(value, list):
-            return value
-        self.wrong(field, f"must be a list, not {_short(value)}")
-        return []
-
-    def mapping(self, value: Any, field: str) -> dict[str, Any]:
-        if isinstance(value, dict):
-            return value
-        self.wrong(field, f"must be an object, not {_short(value)}")
-        return {}
-
-    def text(self, value: Any, field: str) -> str:
-        if isinstance(value, str) and value:
-            return value
-        self.wrong(field, f"must be a text, not {_short(value)}")
-        return ""
-
-    def number(self, value: Any, field: str) -> float:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            try:
-                if math.isfinite(value):
-                    return float(value)
-            except OverflowError:
-                pass
-        self.wrong(field, f"must be a number, not {_short(value)}")
-        return 0.0
-
-    def wrong(self, field: str, problem: str) -> None:
-        self.problems.append(Problem(str(self.path), 0, field, problem))
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -8,12 +8,12 @@ FILE.json` takes any other: {"name in the data": "name to use"}.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dialeval.errors import InputError, Problem, UsageError
+from dialeval.errors import UsageError
+from dialeval.strict_json import Fields, read_object
 
 COMMON_GROUPS: Mapping[str, tuple[str, ...]] = {
     "overall": ("overall", "Overall", "appropriateness"),
@@ -67,21 +67,14 @@ def find_quality_map(wanted: str) -> QualityMap:
         if wanted == built_in.name:
             return built_in
     path = Path(wanted)
-    try:
-        names = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         raise UsageError(
             f"--map {wanted}: it is literal, common, or a JSON file, and there is no such file"
-        ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not a readable JSON file: {error}") from None
-    if not isinstance(names, dict):
-        raise UsageError(f'{path}: expected {{"name in the data": "name to use"}}')
-    wrong = [
-        Problem(str(path), 0, name, f"the name to use is {joined!r}, not a text")
-        for name, joined in names.items()
-        if not (isinstance(joined, str) and joined.strip())
-    ]
-    if wrong:
-        raise InputError(wrong)
+        )
+    names = read_object(path, 'a map {"name in the data": "name to use"}')
+    fields = Fields(path)
+    for name, joined in names.items():
+        if not fields.text(joined, name).strip():
+            fields.wrong(name, "the name to use is empty")
+    fields.complain()
     return QualityMap(path.name, names)

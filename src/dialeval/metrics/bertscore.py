@@ -194,7 +194,7 @@ def _baseline(path: str, layer: int) -> Triple:
         with Path(path).open(encoding="utf-8", newline="") as file:
             row = {int(row["LAYER"]): row for row in csv.DictReader(file)}[layer]
         return (float(row["P"]), float(row["R"]), float(row["F"]))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, csv.Error) as error:
         raise UsageError(f"{what}: neither a number nor a file of baselines ({error})") from error
     except KeyError as error:
         raise UsageError(

@@ -10,16 +10,18 @@ A file is read when a metric is made, and never again: the metric keeps the `Fol
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from dialeval.errors import UsageError
 from dialeval.scores import digest_of
+from dialeval.strict_json import Fields, read_object, shown
 
 _HOME = Path(__file__).parent
+_VERSION = re.compile(r"[\w.-]{1,40}")
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,7 @@ def load_follow_ups(name: str) -> FollowUps:
                 f"no set of follow-ups {name!r}; there are full, full-released and contrast,"
                 " or give the path of a file"
             )
-        record = json.loads(shipped.read_text(encoding="utf-8"))
-        return _from_json(record, f"{name}-v{record['version']}")
+        return _from_json(shipped, f"{name}-v{read_object(shipped)['version']}")
     return _from_file(Path(name))
 
 
@@ -74,28 +75,32 @@ def fed_qualities() -> tuple[FedQuality, ...]:
 
 
 def _from_file(path: Path) -> FollowUps:
+    if not path.is_file():
+        raise UsageError(f"follow-ups {str(path)!r} cannot be read: there is no such file")
+    if path.suffix == ".json":
+        return _from_json(path, path.stem)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"follow-ups {str(path)!r} cannot be read: {error}") from error
-    if path.suffix == ".json":
-        try:
-            return _from_json(json.loads(text), path.stem)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageError(
-                f"follow-ups {str(path)!r} must be a JSON object with lists of texts 'positive'"
-                f" and 'negative': {error}"
-            ) from error
     lines = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not lines:
         raise UsageError(f"follow-ups {str(path)!r}: the file holds no line")
     return FollowUps(path.stem, (), lines)
 
 
-def _from_json(record: Mapping[str, Any], name: str) -> FollowUps:
-    positive, negative = (tuple(record.get(side, ())) for side in ("positive", "negative"))
-    if not all(isinstance(text, str) for text in (*positive, *negative)) or not (
-        positive or negative
-    ):
-        raise ValueError("at least one follow-up is needed, and each must be a text")
+def _from_json(path: Path, name: str) -> FollowUps:
+    """`version` and `source` are for people: what counts is signed by its digest."""
+    record = read_object(path, "a set of follow-ups")
+    fields = Fields(path)
+    fields.known(record, {"version", "source", "positive", "negative"})
+    version = record.get("version", 0)
+    if not (isinstance(version, int | str) and _VERSION.fullmatch(str(version))):
+        fields.wrong("version", f"is {shown(version)}, not a number or a word such as 2.1-beta")
+    fields.text(record.get("source", ""), "source", empty=True)
+    positive = fields.texts(record.get("positive", []), "positive")
+    negative = fields.texts(record.get("negative", []), "negative")
+    if not (positive or negative):
+        fields.wrong("", "holds no follow-ups: 'positive' and 'negative' are lists of texts")
+    fields.complain()
     return FollowUps(name, positive, negative)
