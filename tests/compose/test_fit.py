@@ -281,7 +281,7 @@ def test_a_map_of_ones_own(tmp_path):
     with pytest.raises(InputError, match=r"map\.json: Overall: must be a text, not 3"):
         find_quality_map(str(path))
     path.write_text("[1]")
-    with pytest.raises(UsageError, match="name in the data"):
+    with pytest.raises(InputError, match="name in the data"):
         find_quality_map(str(path))
     path.write_text("{")
     with pytest.raises(InputError, match="is not JSON"):
