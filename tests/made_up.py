@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from dialeval.compose.composition import VALUE, Composition, Term, term_signature
+from dialeval.engine.manifest import sealed
 from dialeval.metric import Metric, Part, option
 from dialeval.question import Answer, Embed, Model, Question
 from dialeval.registry import make_metric
 from dialeval.sample import Rating, Sample, Turn
 from dialeval.scores import Calibration, Score
+
+
+def edit_manifest(run: Path, old: str, new: str) -> None:
+    """A run as somebody else's dialeval might have written it: sealed again after the change."""
+    path = run / "manifest.json"
+    changed = json.loads(path.read_text("utf-8").replace(old, new))
+    path.write_text(json.dumps(sealed(changed)), "utf-8")
 
 
 def sample(number: int, response: str | None = "fine thanks", system: str = "bot") -> Sample:

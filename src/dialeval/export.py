@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.spreadsheet import neutralise
-from dialeval.storage import atomic_path
+from dialeval.storage import PARQUET, atomic_path
 from dialeval.terminal import clean
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _write_parquet(run: Run, path: Path) -> None:
     writer = None
     for batch in run.batches():
         table = pa.Table.from_batches([batch])
-        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+        writer = writer or pq.ParquetWriter(path, table.schema, **PARQUET)
         writer.write_table(table)
     if writer is None:
         raise UsageError(f"the run {run.directory} holds no samples to export")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.engine.manifest import RUN_FORMAT
-from dialeval.errors import UsageError
+from dialeval.engine.manifest_file import check_files, read_manifest
+from dialeval.errors import DialevalError, UsageError
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, Signature
-from dialeval.storage import sample_schema, table_to_samples
+from dialeval.storage import SCORE_AGAIN, open_parquet, sample_schema, table_to_samples
+from dialeval.strict_json import Fields, parse
 from dialeval.table import ScoreTable, score_table
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 MOST_NAMED = 6
 """Runs in a message."""
 
-FILES = ("job.json", "history.jsonl", "scores.parquet", "manifest.json")
+SCORES = "scores.parquet"
+FILES = ("job.json", "history.jsonl", SCORES, "manifest.json")
 
 
 class Run:
@@ -60,13 +62,21 @@ class Run:
     @property
     def score_files(self) -> list[Path]:
         """`scores.parquet`, or its parts in order where the run is so large that it has some."""
-        return score_files(self.directory)
+        named = [name for name in self.manifest.get("files", ()) if name.startswith(SCORES)]
+        return [self.directory / name for name in named] or score_files(self.directory)
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """When the run was started, resumed and finished, and how its questions were met."""
-        lines = (self.directory / "history.jsonl").read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+        """When the run was started, resumed and finished, and how its questions were met.
+
+        It is for people, and no number comes from it: lines that cannot be read are left out.
+        """
+        path, events = self.directory / "history.jsonl", []
+        for line in path.read_bytes().splitlines() if path.is_file() else ():
+            with suppress(DialevalError):
+                event = parse(line, path)
+                events += [event] if _is_event(event, path) else []
+        return events
 
     def __len__(self) -> int:
         return int(self.manifest["data"]["samples"])
@@ -85,17 +95,9 @@ class Run:
         self, columns: Sequence[str] | None = None, size: int = 8192
     ) -> Iterator[pa.RecordBatch]:
         """The rows of `scores.parquet`, some at a time."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         for path in self.score_files:
-            try:
-                with pq.ParquetFile(path) as file:
-                    yield from file.iter_batches(batch_size=size, columns=columns)
-            except pa.ArrowException as error:
-                raise UsageError(
-                    f"{path} is damaged: {error}. Score again with --overwrite."
-                ) from error
+            with open_parquet(path) as file:
+                yield from file.iter_batches(batch_size=size, columns=columns)
 
     def samples(self) -> Iterator[Sample]:
         """The samples that were scored, in their order."""
@@ -119,7 +121,7 @@ class Run:
             for name in FILES:
                 if (self.directory / name).is_dir():
                     shutil.copytree(self.directory / name, copy / name)
-                else:
+                elif (self.directory / name).exists():
                     shutil.copyfile(self.directory / name, copy / name)
             copy.rename(destination)
         return open_run(destination)
@@ -135,29 +137,32 @@ class Run:
 def open_run(directory: str | Path) -> Run:
     """Opens what `dialeval score -o` wrote."""
     path = Path(directory)
-    try:
-        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
-        run_format = manifest["run_format"]
-    except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(_why_no_run(path)) from None
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise UsageError(f"{path} is not a readable run: its manifest.json is damaged") from error
+    if not (path / "manifest.json").is_file():
+        raise UsageError(_why_no_run(path))
+    manifest = read_manifest(path)
     if not score_files(path):
-        raise UsageError(
-            f"{path} is damaged: scores.parquet is missing. Score again with --overwrite."
-        )
-    if run_format != RUN_FORMAT:
-        raise UsageError(
-            f"{path} has run format {run_format}; this dialeval reads format {RUN_FORMAT}."
-            " Score again, or use the dialeval version named in its manifest."
-        )
+        raise UsageError(f"{path} is damaged: scores.parquet is missing. {SCORE_AGAIN}")
+    check_files(path, manifest)
     return Run(path, manifest)
 
 
 def score_files(directory: Path) -> list[Path]:
     """The Parquet files that hold the scores of the run in a directory."""
-    scores = directory / "scores.parquet"
+    scores = directory / SCORES
     return [scores] if scores.is_file() else sorted(scores.glob("part-*.parquet"))
+
+
+def _is_event(event: Any, path: Path) -> bool:
+    """Whether a line of the history is one that `score` wrote."""
+    fields = Fields(path)
+    given = fields.mapping(event, "")
+    fields.text(given.get("event"), "event")
+    fields.text(given.get("time"), "time")
+    for name in ("answers", "workers"):
+        for key, number in fields.mapping(given.get(name, {}), name).items():
+            fields.count(number, key)
+    fields.texts(given.get("damaged", []), "damaged")
+    return not fields.problems
 
 
 def _why_no_run(path: Path) -> str:

@@ -1,15 +1,18 @@
-"""Files that appear whole or not at all, and the shape of samples in Parquet.
+"""Files that appear whole or not at all, Parquet with checksums, and the shape of samples in it.
 
 A file is written beside its destination, flushed to the disk and then renamed over it: a reader
-sees the old file or the new one, never half of one, whatever moment the process dies in.
+sees the old file or the new one, never half of one, whatever moment the process dies in. What goes
+wrong while a file is read or written names the file.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -20,6 +23,15 @@ from dialeval.sample import Rating, Sample, Turn, Variant
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+
+PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+"""How every Parquet file is written."""
+
+SCORE_AGAIN = "Take a good copy, or score again with --overwrite: cached answers are kept."
+
+WRITE_FAILURES = ("No space left on device", "Disk quota exceeded", "File too large")
+"""Of these, pyarrow says a paragraph."""
 
 
 def read_lines(path: Path) -> list[str]:
@@ -55,13 +67,47 @@ def atomic_path(destination: Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        _set_usual_permissions(temporary)
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(destination)
+        with naming(destination, temporary):
+            yield temporary
+            _set_usual_permissions(temporary)
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.replace(destination)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(destination: Path, temporary: Path | None = None) -> Iterator[None]:
+    """A full disk tells nobody which file it was: its error gets the name of the destination."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename not in (None, str(destination), temporary and str(temporary)):
+            raise
+        reason = next((what for what in WRITE_FAILURES if what in str(error)), "")
+        reason = reason or error.strerror or str(error)
+        raise OSError(error.errno or errno.EIO, reason, str(destination)) from error
+
+
+@contextmanager
+def open_parquet(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
+    """A Parquet file whose pages are compared with their checksums, where they have some.
+
+    What is wrong with it is told with its name: of a damaged file, the libraries say no more than
+    "ZSTD decompression failed".
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True, **options) as file:
+            yield file
+    except (FileNotFoundError, PermissionError) as error:
+        raise UsageError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from error
+    except (pa.ArrowException, OSError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UsageError(f"{path} is damaged: {reason}. {SCORE_AGAIN}") from error
 
 
 @contextmanager
@@ -106,6 +152,26 @@ def write_json(destination: Path, value: Any) -> None:
     """What is no number in JSON (NaN, infinity) is refused: other readers could not read it."""
     text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     write_text(destination, text + "\n")
+
+
+def sha256_of(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def file_stamp(path: Path) -> list[int]:
+    """What changes when somebody writes to a file: cheap to look at, and not quite proof."""
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def record_digest(record: Mapping[str, Any]) -> str:
+    """sha256 of a JSON record, however it is laid out in its file."""
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 @cache

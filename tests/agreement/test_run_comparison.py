@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from made_up import edit_manifest
 
 import dialeval
 from dialeval.agreement.comparable import differing_fields
@@ -229,10 +230,7 @@ def test_fields_that_differ_are_found():
 
 def test_runs_with_different_signatures_are_warned_about_and_take_no_part(score):
     a, b = score("a", samples(OLD)), score("b", samples(NEW))
-    path = b.directory / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["metrics"][0]["signature"] = "told|v2|lm:other|dialeval:0.1.0"
-    path.write_text(json.dumps(manifest))
+    edit_manifest(b.directory, str(b.signatures["told"]), "told|v2|lm:other|dialeval:0.1.0")
     found = dialeval.compare(a, b.directory)
     (row,) = found.rows
     assert (row.outcome, row.p_holm, found.standings) == ("not comparable", None, ())
@@ -243,10 +241,8 @@ def test_runs_with_different_signatures_are_warned_about_and_take_no_part(score)
 def test_different_scales_are_told_apart_from_other_differences(score):
     runs = [score("a", samples(OLD)), score("b", samples(NEW))]
     for run, digest in zip(runs, ("aaaa", "bbbb"), strict=True):
-        path = run.directory / "manifest.json"
-        manifest = json.loads(path.read_text())
-        manifest["metrics"][0]["signature"] = f"told|v1|calibration:floor@{digest}|dialeval:0.1.0"
-        path.write_text(json.dumps(manifest))
+        scaled = f"told|v1|calibration:floor@{digest}|dialeval:0.1.0"
+        edit_manifest(run.directory, str(run.signatures["told"]), scaled)
     found = dialeval.compare(*(run.directory for run in runs))
     assert "Score b again with --calibration" in found.warnings[0]
 

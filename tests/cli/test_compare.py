@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from made_up import edit_manifest
 
 
 @pytest.fixture
@@ -80,9 +81,7 @@ def test_a_picture_shows_the_differences(dialeval, runs, tmp_path):
 
 def test_other_scales_are_warned_about(dialeval, runs):
     for name in ("old", "new"):
-        path = runs / name / "manifest.json"
-        text = path.read_text().replace("distinct|v1|", f"distinct|v1|calibration:floor@{name}|")
-        path.write_text(text)
+        edit_manifest(runs / name, "distinct|v1|", f"distinct|v1|calibration:floor@{name}|")
     done = dialeval("compare", str(runs / "old"), str(runs / "new"))
     assert "distinct: not comparable, the runs have different scales" in done.err
     assert "not comparable between old and new: distinct" in done.out

@@ -38,13 +38,18 @@ def test_samples_come_back_unchanged(tmp_path):
     assert list(done.samples()) == data
 
 
+def without_files(manifest):
+    """Row groups follow the chunks, and so do the digests of files."""
+    return {name: value for name, value in manifest.items() if name not in ("files", "sha256")}
+
+
 @pytest.mark.parametrize("chunk", [1, 2, 7, 100])
 def test_the_chunk_size_changes_no_number(tmp_path, chunk):
     data = samples(23)
     metrics = [Asking(), Floored(), *map(make_metric, ("bleu", "chrf", "distinct"))]
     _, one = run(tmp_path / "one", metrics, data, models=LengthModels(), chunk=23)
     _, other = run(tmp_path / "other", metrics, data, models=LengthModels(), chunk=chunk)
-    assert one.manifest == other.manifest
+    assert without_files(one.manifest) == without_files(other.manifest)
     assert one.scores("floored") == other.scores("floored")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_up import sample
+from made_up import edit_manifest, sample
 
 from dialeval import open_run, score
 from dialeval.errors import UsageError
@@ -161,8 +161,7 @@ def test_a_damaged_file_is_a_clear_error(tmp_path):
 
 def test_a_manifest_that_names_other_metrics_is_a_clear_error(tmp_path):
     run = score([sample(0)], ["length"], out=tmp_path / "run")
-    text = (run.directory / "manifest.json").read_text(encoding="utf-8")
-    (run.directory / "manifest.json").write_text(text.replace('"length"', '"width"'), "utf-8")
+    edit_manifest(run.directory, '"length"', '"width"')
     with pytest.raises(UsageError, match="no column 'width'"):
         RunRows(open_run(run.directory))
 

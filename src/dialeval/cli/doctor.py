@@ -1,20 +1,37 @@
-"""`dialeval doctor`: is everything here, and does it give the stored scores?"""
+"""`dialeval doctor [RUN...]`: is everything here, and is every byte of a run what it was?"""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from dialeval.cli.arguments import Json
 
 
-def doctor(as_json: Json = False) -> None:
-    """Check the installation, and that the bundled example gets the scores it should."""
+def doctor(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Runs to read from the first byte to the last. Left out: the installation.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check the installation, or every byte of some runs.
+
+    The installation is well if all parts are here, undamaged, and give the bundled example the
+    scores that it should have. A run is well if its files have the digests that its manifest names,
+    and its means are those of its scores.
+    """
     from dialeval.doctor import examine
+    from dialeval.doctor.run import examine_run
     from dialeval.terminal import print_table, say
 
-    findings = examine()
+    findings = [finding for run in runs for finding in examine_run(run)] if runs else examine()
     failed = [finding for finding in findings if finding.status == "failed"]
     if as_json:
         typer.echo(json.dumps([f.to_record() for f in findings], indent=2))

@@ -136,7 +136,10 @@ def score(
         show_warnings(samples.counts, verbose)
     show_score_table(run.table(parts))
     if not quiet:
-        show_answers(run.history[-1].get("answers", {}))
-        show_workers(run.history[-1].get("workers", {}))
+        last = run.history[-1] if run.history else {}
+        show_answers(last.get("answers", {}))
+        show_workers(last.get("workers", {}))
+        for problem in last.get("damaged", ()):
+            say(f"{problem}; it was made anew", stderr=True, style="yellow")
     if out is None and not quiet:
         say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")

@@ -27,19 +27,26 @@ def show_score_table(table: ScoreTable) -> None:
 
 def show_answers(counts: Mapping[str, int]) -> None:
     """How much of the models' work was saved: by asking once, and by the cache."""
-    if counts.get("asked"):
-        cached = counts["cached"] / counts["distinct"]
+    if counts.get("asked") and counts.get("distinct"):
+        cached = counts.get("cached", 0) / counts["distinct"]
         say(
             f"{counts['asked']:,} questions, {counts['distinct']:,} of them distinct,"
             f" {cached:.0%} answered from the cache"
+        )
+    if damaged := counts.get("damaged"):
+        say(
+            f"{count(damaged, 'answer')} in the cache had been damaged: asked again",
+            stderr=True,
+            style="yellow",
         )
 
 
 def show_workers(workers: Mapping[str, int]) -> None:
     """Who scored, where that was not this process alone, and what became of them."""
     if workers:
-        lost = f"; {count(workers['lost'], 'lost worker')} replaced" if workers["lost"] else ""
-        say(f"scored by {count(workers['ray'], 'worker')} on Ray{lost}")
+        lost = workers.get("lost", 0)
+        replaced = f"; {count(lost, 'lost worker')} replaced" if lost else ""
+        say(f"scored by {count(workers.get('ray', 0), 'worker')} on Ray{replaced}")
 
 
 def show_warnings(problems: Problems, verbose: bool) -> None:

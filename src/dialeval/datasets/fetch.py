@@ -29,9 +29,9 @@ from dialeval.datasets.staging import (
     staging,
 )
 from dialeval.errors import JobError, UsageError
-from dialeval.models.identity import sha256_of
 from dialeval.models.progress import Progress, Step, silent
 from dialeval.places import data_directory
+from dialeval.storage import sha256_of
 
 ARCHIVE_LIMIT = 100 * SPARE
 """Archives hold more than the files that are wanted, and their sizes are not listed."""

@@ -12,9 +12,9 @@ from filelock import FileLock, Timeout
 
 from dialeval.datasets.dataset import Dataset, File
 from dialeval.errors import JobError
-from dialeval.models.identity import sha256_of
 from dialeval.models.progress import Progress, Step
 from dialeval.places import data_directory
+from dialeval.storage import sha256_of
 
 STAGING = ".fetching"
 SPARE = 1 << 20

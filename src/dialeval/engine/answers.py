@@ -30,14 +30,18 @@ class AnswerCounts:
     asked: int = 0
     distinct: int = 0
     cached: int = 0
+    damaged: int = 0
+    """Rows of the cache that did not fit their checksum; their questions were asked again."""
 
     def add(self, more: AnswerCounts) -> None:
         self.asked += more.asked
         self.distinct += more.distinct
         self.cached += more.cached
+        self.damaged += more.damaged
 
     def to_record(self) -> dict[str, int]:
-        return {"asked": self.asked, "distinct": self.distinct, "cached": self.cached}
+        record = {"asked": self.asked, "distinct": self.distinct, "cached": self.cached}
+        return record | ({"damaged": self.damaged} if self.damaged else {})
 
 
 class NoModels:
@@ -93,7 +97,7 @@ class Answerer:
         """Distinct questions with their answers: what is cached at once, the rest as it comes."""
         fingerprint = self._source.fingerprint(name)
         keys = [question.key(fingerprint) for question in questions]
-        known = {} if self._cache is None else self._cache.get(keys)
+        known = {} if self._cache is None else self._cached(self._cache, keys)
         missing = []
         for question, key in zip(questions, keys, strict=True):
             if key in known:
@@ -118,6 +122,12 @@ class Answerer:
                 f"model {name!r} answered {answered} of {len(missing)} questions: this is a bug in"
                 " the model, not in your data"
             )
+
+    def _cached(self, cache: AnswerCache, keys: Sequence[bytes]) -> dict[bytes, Answer]:
+        before = cache.damaged
+        known = cache.get(keys)
+        self.counts.damaged += cache.damaged - before
+        return known
 
     def _ask(
         self, name: str, questions: Sequence[Question], askers: tuple[str, ...]

@@ -1,18 +1,21 @@
 """The directory of a run while it is being written.
 
     runs/first/
-      job.json         what was asked for; a resumed job must ask for the same
-      shards/          finished chunks, while the job is running
+      job.json         what was asked for, with its digest; a resumed job must ask for the same
+      shards/          finished chunks, while the job is running: NUMBER-DIGEST.parquet, the digest
+                       being that of the file, so that a damaged one is scored again
       history.jsonl    when it was started, resumed and finished (the only file with clock times)
       scores.parquet   samples and scores; of a very large run a directory of parts, which pandas,
                        polars, DuckDB and Spark read as one table, too
-      manifest.json    signatures, options, data digest, versions, counts, calibration, summary
+      manifest.json    signatures, options, data digest, versions, counts, calibration, summary,
+                       the sha256 of the scores and of itself
 
 A run without a manifest is unfinished. One process at a time may write.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import time
@@ -21,13 +24,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.errors import UsageError
-from dialeval.storage import atomic_path, held, write_json
+from dialeval.errors import DialevalError, JobError, UsageError
+from dialeval.storage import PARQUET, atomic_path, held, naming, record_digest, write_json
+from dialeval.strict_json import read_object
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DIGEST_KEY = b"dialeval.samples.sha256"
+DIGEST_KEY = b"dialeval.chunk.sha256"
+"""In the footer of a chunk: what its job asked for, and its samples."""
+
+SHARD_DIGITS = 32
 CONTENTS = ("job.json", "shards", "history.jsonl", "scores.parquet", "manifest.json", ".lock")
 
 
@@ -36,6 +43,8 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.damaged: list[str] = []
+        """What was found damaged here, and made anew."""
 
     @property
     def manifest(self) -> Path:
@@ -68,7 +77,7 @@ class RunDirectory:
         """Begins a run, or continues one that asked for the same."""
         path = self.path / "job.json"
         if path.exists():
-            earlier = json.loads(path.read_text(encoding="utf-8"))
+            earlier = self._earlier(job)
             for key, value in job.items():
                 if earlier.get(key) != value:
                     raise UsageError(
@@ -78,31 +87,75 @@ class RunDirectory:
                     )
             self.record("resumed")
         else:
-            write_json(path, job)
+            self._write_job(job)
             self.record("started")
         (self.path / "shards").mkdir(exist_ok=True)
 
-    def shard(self, number: int) -> Path:
-        return self.path / "shards" / f"{number:06d}.parquet"
+    def _earlier(self, job: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What was asked for before. If that cannot be read, the chunks know it, too: each carries
+        the digest of its job, so those that are there are kept."""
+        if problem := self.job_damage():
+            self.damaged.append(problem)
+            self._write_job(job)
+            return job
+        return read_object(self.path / "job.json")
+
+    def job_damage(self) -> str:
+        """What is wrong with `job.json`; empty if nothing is."""
+        path = self.path / "job.json"
+        try:
+            job = read_object(path, "the job of a run")
+        except DialevalError as error:
+            return str(error)
+        seal = job.pop("sha256", None)  # None: made by an older dialeval
+        whole = seal in (None, record_digest(job))
+        return "" if whole else f"{path}: has changed since it was written"
+
+    def count_shards(self) -> tuple[int, int]:
+        """How many finished chunks are whole, and how many are damaged."""
+        whole = [_whole(path) is not None for path in (self.path / "shards").glob("*.parquet")]
+        return sum(whole), len(whole) - sum(whole)
+
+    def _write_job(self, job: Mapping[str, Any]) -> None:
+        write_json(self.path / "job.json", {**job, "sha256": record_digest(job)})
 
     def holds_shard(self, number: int, digest: bytes) -> bool:
         """Is this chunk there already? Raises if another chunk lies in its place."""
-        import pyarrow.parquet as pq
-
-        path = self.shard(number)
-        if not path.exists():
+        path = self._shard(number)
+        if path is None:
             return False
-        if (pq.read_schema(path).metadata or {}).get(DIGEST_KEY) != digest:
+        if (content := _whole(path)) is None:
+            self.damaged.append(f"{path}: is damaged")
+            path.unlink()
+            return False
+        if (_table(content).schema.metadata or {}).get(DIGEST_KEY) != digest:
             raise UsageError(
-                f"{self.path} holds an unfinished run of other data (they differ in chunk"
-                f" {number + 1}). Give the same input to resume it, add --overwrite to start"
+                f"{self.path} holds an unfinished run of other data or metrics (they differ in"
+                f" chunk {number + 1}). Give the same input to resume it, add --overwrite to start"
                 " again, or choose another -o."
             )
         return True
 
     def write_shard(self, number: int, shard: bytes) -> None:
-        with atomic_path(self.shard(number)) as temporary:
+        name = f"{number:06d}-{hashlib.sha256(shard).hexdigest()[:SHARD_DIGITS]}.parquet"
+        with atomic_path(self.path / "shards" / name) as temporary:
             temporary.write_bytes(shard)
+
+    def read_shard(self, number: int) -> pa.Table:
+        """A finished chunk, compared with its digest once more: hours may have passed."""
+        path = self._shard(number)
+        if path is None or (content := _whole(path)) is None:
+            where = path or self.path / "shards" / f"{number:06d}-*.parquet"
+            if path:
+                path.unlink()
+            raise JobError(
+                f"{where} was damaged while the run was under way. Repeat the command: this chunk"
+                " is scored again, the others are kept."
+            )
+        return _table(content)
+
+    def _shard(self, number: int) -> Path | None:
+        return next(iter((self.path / "shards").glob(f"{number:06d}-*.parquet")), None)
 
     def finish(self, manifest: Mapping[str, Any], **history: Any) -> None:
         """The manifest makes the run complete; the shards are not needed any more."""
@@ -112,7 +165,8 @@ class RunDirectory:
 
     def record(self, event: str, **more: Any) -> None:
         entry = {"event": event, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **more}
-        with (self.path / "history.jsonl").open("a", encoding="utf-8") as file:
+        path = self.path / "history.jsonl"
+        with naming(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
     def _check_is_run_or_empty(self) -> None:
@@ -153,6 +207,20 @@ def _entries(value: Any) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
+def _whole(path: Path) -> bytes | None:
+    """The content of a chunk, if it is what its name says."""
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()[:SHARD_DIGITS]
+    return content if path.stem.endswith(f"-{digest}") else None
+
+
+def _table(content: bytes) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
+
+
 def shard_bytes(table: pa.Table, digest: bytes) -> bytes:
     """A finished chunk as the file that is to lie in `shards/`, labelled with its digest."""
     import pyarrow as pa
@@ -160,6 +228,6 @@ def shard_bytes(table: pa.Table, digest: bytes) -> bytes:
 
     labelled = table.replace_schema_metadata({DIGEST_KEY: digest})
     with pa.BufferOutputStream() as file:
-        pq.write_table(labelled, file, compression="zstd")
+        pq.write_table(labelled, file, **PARQUET)
         shard: bytes = file.getvalue().to_pybytes()
     return shard

@@ -28,7 +28,7 @@ from dialeval.engine.columns import (
     table_scores,
 )
 from dialeval.engine.directory import RunDirectory
-from dialeval.engine.manifest import build_manifest
+from dialeval.engine.manifest import build_manifest, file_records
 from dialeval.engine.summary import MetricSummary, Pools
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
@@ -36,7 +36,7 @@ from dialeval.question import ModelSource
 from dialeval.run import open_run
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, CalibrationKind, Signature, digest_of
-from dialeval.storage import atomic_path
+from dialeval.storage import PARQUET, atomic_path, record_digest
 from dialeval.version import __version__
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Job:
         self._read = self._done = self._shards = 0
         self._any_order = 0
         """The digests of all samples, added up: a scale does not hang on their order."""
+        self._label = b""
         self._counts = AnswerCounts()
         self._overwrite = overwrite
         asks = any(metric.models() for metric in self.metrics)
@@ -105,14 +106,14 @@ class Job:
                 self._run(samples)
 
     def _run(self, samples: Iterable[Sample]) -> None:
-        self.directory.start(
-            {
-                "dialeval": __version__,
-                "metrics": list(self._signatures.values()),
-                "calibrations": {k: v.to_record() for k, v in sorted(self._given.items())},
-                "chunk": self._chunk,
-            }
-        )
+        job = {
+            "dialeval": __version__,
+            "metrics": list(self._signatures.values()),
+            "calibrations": {k: v.to_record() for k, v in sorted(self._given.items())},
+            "chunk": self._chunk,
+        }
+        self.directory.start(job)
+        self._label = record_digest(job).encode()
         pools = Pools(self.metrics)
         data_digest = hashlib.sha256()
         missing = self._missing_chunks(samples, pools, data_digest)
@@ -133,7 +134,7 @@ class Job:
             digests = [sample.digest() for sample in chunk]
             self._any_order = (self._any_order + sum(map(int.from_bytes, digests))) % (1 << 256)
             data_digest.update(joined := b"".join(digests))
-            digest = hashlib.sha256(joined).hexdigest().encode()
+            digest = hashlib.sha256(self._label + joined).hexdigest().encode()
             number, self._shards = self._shards, self._shards + 1
             self._read += len(chunk)
             if self.directory.holds_shard(number, digest):
@@ -158,10 +159,11 @@ class Job:
         summaries: dict[str, dict[str, MetricSummary]] = {}
         counts: dict[str, dict[str, int]] = {}
         parts = self._parts(shards)
-        for path, own in zip(self.directory.fresh_parts(len(parts)), parts, strict=True):
+        paths = self.directory.fresh_parts(len(parts))
+        for path, own in zip(paths, parts, strict=True):
             with (
                 atomic_path(path) as temporary,
-                pq.ParquetWriter(temporary, self._schema, compression="zstd") as writer,
+                pq.ParquetWriter(temporary, self._schema, **PARQUET) as writer,
             ):
                 for table in self._row_groups(own):
                     calibrated = calibrate_table(table, self.metrics, calibrations)
@@ -175,33 +177,43 @@ class Job:
             for metric in self.metrics
         }
         manifest = build_manifest(
-            self.metrics, signatures, data, counts, summaries, calibrations, set(self._given), pools
+            self.metrics,
+            signatures,
+            data,
+            counts,
+            summaries,
+            calibrations,
+            set(self._given),
+            pools,
+            file_records(self.directory.path, paths),
         )
-        self.directory.finish(manifest, answers=self._counts.to_record(), **self._workers.report())
+        damaged = {"damaged": self.directory.damaged} if self.directory.damaged else {}
+        self.directory.finish(
+            manifest, answers=self._counts.to_record(), **damaged, **self._workers.report()
+        )
 
     def _calibrations(self, shards: range) -> dict[str, Calibration]:
         """By column: those that were given, for the rest one fitted on all raw values of this
         run."""
         import numpy as np
-        import pyarrow.parquet as pq
 
-        found: dict[str, Calibration] = {}
-        columns = [
-            (name, kind, metric)
+        columns = {
+            name: (kind, metric)
             for metric in self.metrics
             for name, kind in scaled_columns(metric).items()
-        ]
-        paths = [self.directory.shard(number) for number in shards]
-        for name, kind, metric in columns:
-            if name in self._given:
-                found[name] = self._given[name]
-            elif paths:
-                chunks = [pq.read_table(path, columns=[name]).column(0) for path in paths]
-                values = np.concatenate([chunk.drop_null().to_numpy() for chunk in chunks])
-                if values.size:
-                    identity = self._identity_of_scale(name, kind, metric)
-                    found[name] = replace(Calibration.fit(kind, values), identity=identity)
-        return found
+        }
+        found = {name: self._given[name] for name in columns if name in self._given}
+        values: dict[str, list[Any]] = {name: [] for name in columns if name not in found}
+        for number in shards if values else ():
+            table = self.directory.read_shard(number)
+            for name, own in values.items():
+                own.append(table.column(name).drop_null().to_numpy())
+        for name, own in values.items():
+            if own and (joined := np.concatenate(own)).size:
+                kind, metric = columns[name]
+                identity = self._identity_of_scale(name, kind, metric)
+                found[name] = replace(Calibration.fit(kind, joined), identity=identity)
+        return {name: found[name] for name in columns if name in found}
 
     def _identity_of_scale(self, column: str, kind: CalibrationKind, metric: Metric) -> str:
         """All that decides a scale that is fitted on this run, by whatever processor."""
@@ -221,13 +233,12 @@ class Job:
     def _row_groups(self, shards: range) -> Iterator[pa.Table]:
         """Several shards at a time; an empty run still gives one empty table."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         if not shards:
             yield self._schema.empty_table()
         for first in range(0, len(shards), CHUNKS_PER_ROW_GROUP):
             some = shards[first : first + CHUNKS_PER_ROW_GROUP]
-            tables = [pq.read_table(self.directory.shard(number)) for number in some]
+            tables = [self.directory.read_shard(number) for number in some]
             yield pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
 
     def _summarise(

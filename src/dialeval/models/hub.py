@@ -16,9 +16,10 @@ from typing import Any
 
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.models.catalogue import Hub
-from dialeval.models.identity import KnownDigests, sha256_of
+from dialeval.models.identity import KnownDigests
 from dialeval.models.progress import Progress, Step, silent, watch_bytes
 from dialeval.models.weights import check_directory, side_files, weight_files
+from dialeval.storage import sha256_of
 
 _NAME = re.compile(r"(?P<repo>[\w-][\w.-]*/[\w-][\w.-]*)(@(?P<revision>[\w./-]+))?")
 _SMALL = ("*.json", "*.txt", "*.model", "*.jinja", "1_Pooling/config.json")

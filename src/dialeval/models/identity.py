@@ -17,21 +17,12 @@ from typing import Any
 from dialeval.errors import DialevalError
 from dialeval.models.catalogue import Entry, Wheel
 from dialeval.places import cache_directory
-from dialeval.storage import write_json
+from dialeval.storage import file_stamp, sha256_of, write_json
 
 CONVERSION = "gguf-1"
 """Part of the fingerprint of a converted GGUF: raise it when the conversion changes an answer."""
 
 _LEAD = 16
-_CHUNK = 1 << 20
-
-
-def sha256_of(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def fingerprint_of(digests: Mapping[str, str], lead: str = "", extra: str = "") -> str:
@@ -94,12 +85,6 @@ class KnownDigests:
             }
         except (OSError, ValueError, AttributeError, TypeError, LookupError, RecursionError):
             return {}
-
-
-def file_stamp(path: Path) -> list[int]:
-    """What changes when somebody writes to a file: cheap to look at, and not quite proof."""
-    status = path.stat()
-    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def boot_id() -> str:

@@ -17,10 +17,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from dialeval.errors import JobError, UsageError
-from dialeval.models.identity import KnownDigests, sha256_of
+from dialeval.models.identity import KnownDigests
 from dialeval.models.progress import Progress, Step
 from dialeval.models.weights import read_json
-from dialeval.storage import write_json
+from dialeval.storage import sha256_of, write_json
 
 RECORD = "dialeval-model.json"
 """name, role, licence, facts, fingerprint, source, and size and sha256 of each file."""

@@ -22,7 +22,7 @@ from dialeval.rating.results import rated_samples
 from dialeval.rating.store import Store
 from dialeval.sample import Sample
 from dialeval.spreadsheet import neutralise
-from dialeval.storage import atomic_path, sample_schema, samples_to_table
+from dialeval.storage import PARQUET, atomic_path, sample_schema, samples_to_table
 
 FORMATS = ("jsonl", "csv", "parquet", "answers")
 ROWS_AT_ONCE = 4096
@@ -133,7 +133,7 @@ def _write_parquet(store: Store, path: Path) -> None:
     import pyarrow.parquet as pq
 
     samples = rated_samples(store)
-    with pq.ParquetWriter(path, sample_schema(), compression="zstd") as writer:
+    with pq.ParquetWriter(path, sample_schema(), **PARQUET) as writer:
         while batch := list(islice(samples, ROWS_AT_ONCE)):
             writer.write_table(samples_to_table(batch))
 

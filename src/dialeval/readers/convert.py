@@ -18,7 +18,7 @@ from typing import IO, cast
 
 from dialeval.errors import JobError, UsageError
 from dialeval.sample import Sample
-from dialeval.storage import atomic_path, sample_schema, samples_to_table
+from dialeval.storage import PARQUET, atomic_path, sample_schema, samples_to_table
 
 BATCH = 4096
 
@@ -110,7 +110,7 @@ def _write_parquet(samples: Iterable[Sample], path: Path) -> int:
     import pyarrow.parquet as pq
 
     count = 0
-    with pq.ParquetWriter(path, sample_schema(), compression="zstd") as writer:
+    with pq.ParquetWriter(path, sample_schema(), **PARQUET) as writer:
         for batch in _batches(samples):
             writer.write_table(samples_to_table(batch))
             count += len(batch)

@@ -53,7 +53,7 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
 def _rows(file: Any, source: Source, options: ReadOptions) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
-    table = pq.ParquetFile(file)
+    table = pq.ParquetFile(file, page_checksum_verification=True)
     names = [str(name) for name in table.schema_arrow.names]
     response = options.columns.get("response", "response")
     if "variants" not in names and options.texts:

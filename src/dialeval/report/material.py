@@ -18,7 +18,7 @@ from dialeval.agreement.joining import Join, Side, join, part_of, run_names, sid
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.run import Run, open_run
-from dialeval.storage import sample_schema
+from dialeval.storage import open_parquet, sample_schema
 
 if TYPE_CHECKING:
     from dialeval.sample import Level
@@ -96,12 +96,12 @@ def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Material:
 
 def read_rows(run: Run, rows: Sequence[int], labels: Sequence[str]) -> dict[int, dict[str, Any]]:
     """Some rows of a run with the columns of some metrics, by their number."""
-    import pyarrow.parquet as pq
-
     samples = sample_schema().names
+    with open_parquet(run.score_files[0]) as file:
+        names = file.schema_arrow.names
     columns = [
         name
-        for name in pq.read_schema(run.score_files[0]).names
+        for name in names
         if name in samples or any(name == one or name.startswith(f"{one}.") for one in labels)
     ]
     wanted = np.unique(np.asarray(rows, dtype=np.int64))

@@ -12,11 +12,11 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.models.classifier import label_names
-from dialeval.models.identity import sha256_of
 from dialeval.models.loading import load_tokenizer, silence, window_of
 from dialeval.models.locate import locate
 from dialeval.models.source import Models, offline, ready
 from dialeval.question import NLI_LABELS
+from dialeval.storage import sha256_of
 from dialeval.training.adapters import (
     ADAPTERS,
     add_adapters,

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.errors import UsageError
+from dialeval.storage import open_parquet
 from dialeval.web.query import Query, Shape
 
 if TYPE_CHECKING:
@@ -45,11 +46,9 @@ class ScoreFile:
     """One Parquet file of a run: what its footer says of it."""
 
     def __init__(self, path: Path) -> None:
-        import pyarrow.parquet as pq
-
         self.path = path
-        with _clear_errors(path):
-            self._metadata = pq.read_metadata(path)
+        with open_parquet(path) as file:
+            self._metadata = file.metadata
         self.version = _version(path)
 
     @property
@@ -67,12 +66,7 @@ class ScoreFile:
 
     @contextmanager
     def open(self) -> Iterator[pq.ParquetFile]:
-        import pyarrow.parquet as pq
-
-        with (
-            _clear_errors(self.path),
-            pq.ParquetFile(self.path, metadata=self._metadata, pre_buffer=False) as file,
-        ):
+        with open_parquet(self.path, metadata=self._metadata, pre_buffer=False) as file:
             yield file
 
 
@@ -232,13 +226,3 @@ def _pick(
         if end > places[-1]:
             return
         start = end
-
-
-@contextmanager
-def _clear_errors(path: Path) -> Iterator[None]:
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{path} is damaged: {error}. Score again with --overwrite.") from error
