@@ -165,6 +165,38 @@ def test_a_constant_metric_relates_to_nothing():
     json.dumps(metrics.to_record())
 
 
+def probed(dialogue_of_groups="q{}"):
+    """Two turns of each of six dialogues, and one sample of the dialogue as a whole."""
+    samples, coherence, diversity = [], {}, {}
+    for number in range(6):
+        for turn in range(2):
+            ident = f"turn {number} {turn}"
+            samples.append(Sample(ident, response="x", system="bot", dialogue=f"q{number}"))
+            coherence[ident] = float(number + 10 * turn)
+        ident = f"group {number}"
+        dialogue = dialogue_of_groups.format(number)
+        samples.append(Sample(ident, system="bot", dialogue=dialogue))
+        diversity[ident] = -float(number**2)
+    scores = {"coherence": coherence, "diversity": diversity}
+    return rated_samples(samples, scores, Target.parse("mean"))
+
+
+def test_metrics_of_turns_and_of_dialogues_are_related_through_the_dialogue():
+    (found,) = relations(probed(), "pearson")
+    assert (found.level, found.names, found.note) == ("both", ("coherence", "diversity"), "")
+    means, squares = np.arange(6) + 5.0, -(np.arange(6.0) ** 2)
+    assert found.values[0][1] == pytest.approx(np.corrcoef(means, squares)[0, 1])
+    assert (found.n[0][1], found.n[0][0]) == (6, 6)
+    json.dumps(found.to_record())
+
+
+def test_levels_without_a_common_dialogue_are_not_related_and_say_so():
+    (found,) = relations(probed("another {}"))
+    assert found.values[0][1] is None
+    assert found.n[0][1] == 0
+    assert found.note == "Turns and dialogues are not related: no dialogue has samples of both."
+
+
 def test_order_and_test_within_items_rest_on_the_same_groups():
     """A metric that says the same of all answers to most items is not saved by the few others."""
     rng = np.random.default_rng(0)

@@ -12,9 +12,9 @@ from dialeval.agreement.correlation import Correlation
 from dialeval.errors import UsageError
 from dialeval.places import cache_directory
 from dialeval.studies.catalogue import find_study
-from dialeval.studies.comparison import people_among_each_other
+from dialeval.studies.comparison import Cell, people_among_each_other
 from dialeval.studies.comparison_published import OURS, PUBLISHED
-from dialeval.studies.comparison_tables import short, wide_tables
+from dialeval.studies.comparison_tables import overview_tables, short, wide_tables
 from dialeval.studies.render import result_markdown, table_cells, tables_for_people
 from dialeval.studies.result import run_study
 from dialeval.studies.saving import result_csv, result_latex, save_result
@@ -172,6 +172,21 @@ def test_a_wide_table_is_cut_into_several():
     assert (first.title, second.title) == ("T (1 of 2)", "T (2 of 2)")
     assert [row[0] for row in first.rows] == ["one"]
     assert second.rows == (("one", ".5", ".5"), ("late", "", ".7"))
+
+
+def test_the_composed_metrics_stand_above_their_published_rows():
+    assert {"usl-h", "deep-am-fm"} <= set(find_study("comparison").metrics)
+    found = {name: Correlation(name, 0.25, 360, p=0.001) for name in ("pearson", "spearman")}
+    cells = [
+        Cell("usr-topical", "turn", "Overall", name, found) for name in ("usl-h", "deep-am-fm")
+    ]
+    rows = overview_tables(cells)[0].rows
+    assert rows[:4] == (
+        ("usl-h", ".250/.250"),
+        ("USL-H, DialEvalMetrics", ".322/.340"),
+        ("deep-am-fm", ".250/.250"),
+        ("Deep AM-FM, DialEvalMetrics", ".285/.268"),
+    )
 
 
 def test_real_sets_stand_beside_their_published_numbers(datasets, monkeypatch):

@@ -53,8 +53,8 @@ def draw_relations(found: Sequence[Relations]) -> Drawing:
             one.names,
             one.names,
             one.values,
-            title=f"{one.of.capitalize()} among themselves ({points(one.level, one.by)})",
-            note=f"{one.coefficient.capitalize()}, {one.dataset}",
+            title=f"{one.of.capitalize()} among themselves ({one.points})",
+            note=f"{one.coefficient.capitalize()}, {one.dataset}" + (one.note and f". {one.note}"),
         )
         for one in found
     ]

@@ -49,6 +49,8 @@ class RatedLevel:
     target: Target
     systems: tuple[str, ...]
     items: tuple[str, ...]
+    dialogues: tuple[str, ...]
+    """What each sample was cut from; empty where it does not say."""
     scores: Mapping[str, Floats]
     """Metric -> a number for each sample, NaN where there is none. Metrics that scored samples of
     other levels only are not here."""
@@ -85,7 +87,7 @@ def rated_samples(
     def rows() -> Iterator[_Row]:
         for sample in samples:
             ids.append(sample.id)
-            yield _Row(sample.system, sample.item, sample.level, sample.ratings)
+            yield _Row(sample.system, sample.item, sample.dialogue, sample.level, sample.ratings)
 
     levels = list(rows())
     columns = {
@@ -110,22 +112,25 @@ def ratings_table(samples: Iterable[Sample], quality: str) -> tuple[Floats, list
 class _Row:
     system: str
     item: str
+    dialogue: str
     level: Level
     ratings: Mapping[str, Rating]
 
 
 def _rows_of_run(run: Run) -> Iterator[_Row]:
-    for batch in run.batches(["system", "item", "response", "ratings"]):
+    for batch in run.batches(["system", "item", "dialogue", "response", "ratings"]):
         columns: tuple[list[Any], ...] = (
             batch.column("system").to_pylist(),
             batch.column("item").to_pylist(),
+            batch.column("dialogue").to_pylist(),
             batch.column("response").is_null().to_pylist(),
             batch.column("ratings").to_pylist(),
         )
-        for system, item, no_response, ratings in zip(*columns, strict=True):
+        for system, item, dialogue, no_response, ratings in zip(*columns, strict=True):
             yield _Row(
                 sys.intern(system),
                 sys.intern(item),
+                sys.intern(dialogue or ""),
                 "dialogue" if no_response else "turn",
                 {
                     quality: Rating(tuple(given["values"]), None, tuple(given["raters"]))
@@ -141,6 +146,7 @@ class _Level:
     sources: array[int] = field(default_factory=lambda: array("q"))
     systems: list[str] = field(default_factory=list)
     items: list[str] = field(default_factory=list)
+    dialogues: list[str] = field(default_factory=list)
     places: dict[str, array[int]] = field(default_factory=dict)
     means: dict[str, array[float]] = field(default_factory=dict)
     ratings: dict[str, list[Rating]] = field(default_factory=dict)
@@ -159,6 +165,7 @@ class _Level:
         self.sources.append(source)
         self.systems.append(row.system)
         self.items.append(row.item)
+        self.dialogues.append(row.dialogue)
 
 
 def _collect(
@@ -182,6 +189,7 @@ def _collect(
             target,
             tuple(found.systems),
             tuple(found.items),
+            tuple(found.dialogues),
             _scores_of(np.asarray(found.sources), scores),
             directions,
             {quality: _quality(found, quality, target) for quality in found.places},

@@ -4,19 +4,24 @@ Two metrics that correlate strongly measure the same thing, and one of them is e
 that do were one question to the raters. Each cell rests on the samples that have both numbers (by
 system: on the means of systems over these), and says how many; a quality is the mean rating, or
 whatever target was chosen.
+
+A turn and a whole dialogue are different samples, so no sample has both `coherence` and the
+`diversity` of a probe. These are related through the dialogue: each metric counts with its mean
+over the samples of a dialogue of a system (by system: of the system). Where no dialogue has samples
+of both levels, the matrix says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.cases import By, correlate
-from dialeval.agreement.ranks import Floats
+from dialeval.agreement.cases import By, correlate, points
+from dialeval.agreement.ranks import Floats, Integers
 from dialeval.agreement.resampling import Progress
 from dialeval.agreement.williams import CoefficientName
 from dialeval.errors import UsageError
@@ -27,23 +32,50 @@ if TYPE_CHECKING:
     from dialeval.agreement.rated import RatedLevel
     from dialeval.sample import Level
 
+Of = Literal["metrics", "qualities"]
+
 
 @dataclass(frozen=True)
 class Relations:
-    """A symmetric matrix; a value is None where it is not defined."""
+    """A symmetric matrix; a value is None where it is not defined.
+
+    level  "both": turns and dialogues, related through the dialogue
+    note   why there is nothing between the levels; empty if there is
+    """
 
     dataset: str
-    level: Level
+    level: Level | Literal["both"]
     by: By
-    of: Literal["metrics", "qualities"]
+    of: Of
     coefficient: CoefficientName
     names: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
     p: tuple[tuple[float | None, ...], ...]
     n: tuple[tuple[int, ...], ...]
+    note: str = ""
+
+    @property
+    def points(self) -> str:
+        """What a correlation is taken over, for headings."""
+        if self.level != "both":
+            return points(self.level, self.by)
+        return f"means of {'systems' if self.by == 'system' else 'dialogues'} over both levels"
 
     def to_record(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Columns of the same length that are related; `by` says how their rows are grouped."""
+
+    level: Level | Literal["both"]
+    of: Of
+    columns: Mapping[str, Floats]
+    dataset: str
+    systems: Sequence[str]
+    by: By
+    note: str = ""
 
 
 def relations(
@@ -54,45 +86,131 @@ def relations(
     by: By = "turn",
     progress: Progress | None = None,
 ) -> list[Relations]:
-    """For each level the metrics among themselves, then the qualities (two at least)."""
+    """For each level the metrics among themselves, then the qualities (two at least); then what
+    stands on different levels."""
     if by.startswith("within"):
         raise UsageError(f"--relations knows no --by {by}: use --by turn or --by system")
-    wanted: list[tuple[RatedLevel, Literal["metrics", "qualities"], dict[str, Floats]]] = []
-    for level in levels:
-        if level.target.kind == "max-over-raters":
-            raise UsageError("qualities have no maximum over raters: use --target mean")
-        scores = {
-            name: column
-            for name, column in level.scores.items()
-            if (not metrics or name in metrics) and not np.isnan(column).all()
-        }
-        wanted += [(level, "metrics", scores), (level, "qualities", _qualities(level))]
-    wanted = [one for one in wanted if len(one[2]) > 1]
-    cells = [len(columns) * (len(columns) - 1) // 2 for _, _, columns in wanted]
+    wanted = [block for block in _blocks(levels, metrics, by) if len(block.columns) > 1]
+    cells = [len(block.columns) * (len(block.columns) - 1) // 2 for block in wanted]
     found: list[Relations] = []
-
-    def relate(x: Floats, y: Floats, systems: Sequence[str]) -> Correlation | WithinGroups:
-        return correlate(x, y, systems, by, names=[coefficient])[coefficient]
 
     def report(done: int) -> None:
         if progress:
             progress(sum(cells[: len(found)]) + done, sum(cells))
 
-    for level, of, columns in wanted:
-        names = tuple(columns)
-        values, p = (_square(len(names), None) for _ in range(2))
-        counts = _square(len(names), 0)
-        for i, name in enumerate(names):
-            alone = relate(columns[name], columns[name], level.systems)
-            values[i][i], p[i][i], counts[i][i] = alone.value, alone.p, alone.n
-        for done, (i, j) in enumerate(combinations(range(len(names)), 2)):
-            one = relate(columns[names[i]], columns[names[j]], level.systems)
-            for a, b in ((i, j), (j, i)):
-                values[a][b], p[a][b], counts[a][b] = one.value, one.p, one.n
-            report(done + 1)
-        rows = (tuple(tuple(row) for row in matrix) for matrix in (values, p, counts))
-        found.append(Relations(level.dataset, level.level, by, of, coefficient, names, *rows))
+    for block in wanted:
+        found.append(_related(block, coefficient, report))
     return found
+
+
+def _related(
+    block: _Block, coefficient: CoefficientName, report: Callable[[int], None]
+) -> Relations:
+    # The rows of a block across levels are means already.
+    grouping: By = "turn" if block.level == "both" else block.by
+
+    def relate(x: Floats, y: Floats) -> Correlation | WithinGroups:
+        return correlate(x, y, block.systems, grouping, names=[coefficient])[coefficient]
+
+    columns = list(block.columns.values())
+    values, p = (_square(len(columns), None) for _ in range(2))
+    counts = _square(len(columns), 0)
+    for i, column in enumerate(columns):
+        alone = relate(column, column)
+        values[i][i], p[i][i], counts[i][i] = alone.value, alone.p, alone.n
+    for done, (i, j) in enumerate(combinations(range(len(columns)), 2)):
+        one = relate(columns[i], columns[j])
+        for a, b in ((i, j), (j, i)):
+            values[a][b], p[a][b], counts[a][b] = one.value, one.p, one.n
+        report(done + 1)
+    return Relations(
+        block.dataset,
+        block.level,
+        block.by,
+        block.of,
+        coefficient,
+        tuple(block.columns),
+        tuple(map(tuple, values)),
+        tuple(map(tuple, p)),
+        tuple(map(tuple, counts)),
+        block.note,
+    )
+
+
+def _blocks(levels: Iterable[RatedLevel], metrics: Sequence[str], by: By) -> list[_Block]:
+    blocks: list[_Block] = []
+    for dataset, of_dataset in _by_dataset(levels).items():
+        columns: dict[Of, list[dict[str, Floats]]] = {"metrics": [], "qualities": []}
+        for level in of_dataset:
+            if level.target.kind == "max-over-raters":
+                raise UsageError("qualities have no maximum over raters: use --target mean")
+            columns["metrics"].append(_metrics(level, metrics))
+            columns["qualities"].append(_qualities(level))
+            blocks += [
+                _Block(level.level, of, some[-1], dataset, level.systems, by)
+                for of, some in columns.items()
+            ]
+        for of, some in columns.items():
+            blocks += _across(of_dataset, of, some, by)
+    return blocks
+
+
+def _by_dataset(levels: Iterable[RatedLevel]) -> dict[str, list[RatedLevel]]:
+    found: dict[str, list[RatedLevel]] = {}
+    for level in levels:
+        found.setdefault(level.dataset, []).append(level)
+    return found
+
+
+def _across(
+    levels: Sequence[RatedLevel], of: Of, columns: Sequence[Mapping[str, Floats]], by: By
+) -> list[_Block]:
+    """What stands on several levels, as means over dialogues or systems; nothing where the levels
+    have the same columns, or qualities of which none stands alone."""
+    alone = any(len(some) == 1 for some in columns)
+    everything = [name for some in columns for name in some]
+    differ = any(set(some) != set(everything) for some in columns)
+    if sum(map(bool, columns)) < 2 or not differ or not (alone or of == "metrics"):
+        return []
+    keys = [_keys(level, by) for level in levels]
+    rows = {key: row for row, key in enumerate(dict.fromkeys(key for some in keys for key in some))}
+    seen = [{key for key in some if key[1]} for some in keys]
+    shared = len(set.intersection(*seen))
+    if not shared and not alone:
+        return []
+    means: dict[str, Floats] = {}
+    for level, own_keys, some in zip(levels, keys, columns, strict=True):
+        places = np.array([rows[key] if key[1] else -1 for key in own_keys], dtype=np.int64)
+        for name, column in some.items():
+            title = name if everything.count(name) == 1 else f"{name} ({level.level}s)"
+            means[title] = _means(column, places, len(rows))
+    unit = "system" if by == "system" else "dialogue"
+    note = "" if shared else f"Turns and dialogues are not related: no {unit} has samples of both."
+    systems = [key[0] for key in rows]
+    return [_Block("both", of, means, levels[0].dataset, systems, by, note)]
+
+
+def _keys(level: RatedLevel, by: By) -> list[tuple[str, str]]:
+    """System and dialogue of each sample; the second is empty where a sample names none."""
+    if by == "system":
+        return [(system, system) for system in level.systems]
+    return list(zip(level.systems, level.dialogues, strict=True))
+
+
+def _means(column: Floats, places: Integers, rows: int) -> Floats:
+    """The mean of the numbers of each row, NaN where it has none."""
+    use = (places >= 0) & ~np.isnan(column)
+    sums = np.bincount(places[use], weights=column[use], minlength=rows)
+    counts = np.bincount(places[use], minlength=rows)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _metrics(level: RatedLevel, wanted: Sequence[str]) -> dict[str, Floats]:
+    return {
+        name: column
+        for name, column in level.scores.items()
+        if (not wanted or name in wanted) and not np.isnan(column).all()
+    }
 
 
 def _qualities(level: RatedLevel) -> dict[str, Floats]:

@@ -162,8 +162,7 @@ def show_relations(found: Sequence[Relations]) -> None:
     if not found:
         say("no two metrics or qualities to relate")
     for one in found:
-        compared = points(one.level, one.by)
-        say(f"{one.of} among themselves, {one.coefficient} ({one.dataset}, {compared})")
+        say(f"{one.of} among themselves, {one.coefficient} ({one.dataset}, {one.points})")
         print_table(
             ["", *one.names],
             [
@@ -176,6 +175,8 @@ def show_relations(found: Sequence[Relations]) -> None:
         counts = [n for row in one.n for n in row]
         most, least = max(counts), min(counts)
         say(f"n = {most:,}" if most == least else f"n = {least:,} to {most:,}", style="dim")
+        if one.note:
+            say(one.note, style="yellow")
         say()
 
 

@@ -44,8 +44,9 @@ METRICS = (
     "embedding-average", "vector-extrema", "greedy-matching", "bertscore",
     "ruber", "ruber:blend=unreferenced", "bert-ruber", "pone",
     "coherence", "fluency", "pmi", "full", "fed", "follow-up-contrast",
+    "usl-h", "deep-am-fm",
 )  # fmt: skip
-"""Word overlap, embeddings, learned scorers, likelihoods."""
+"""Word overlap, embeddings, learned scorers, likelihoods, compositions."""
 
 HUMAN_AVG, HUMAN_MAX = "Human(Avg)", "Human(Max)"
 SHOWN: tuple[Name, ...] = ("pearson", "spearman")
@@ -158,6 +159,9 @@ STUDY = Study(
         "DialEvalMetrics used other models (BERT-base, GPT-2, DialoGPT), other BLEU and ROUGE"
         " implementations, and for FED the mean of 18 qualities; it does not say whether its rows"
         " for RUBER, BERT-RUBER and PONE are the unreferenced score or the blend.",
+        "Its USL-H asks BERT-base, and its Deep AM-FM has numbers for sets with references only, so"
+        " it compares with these; here both ask embedded models, and deep-am-fm holds the response"
+        " against the turn before it unless it is told referenced=true.",
         "The metrics that learned from DailyDialog are at home on grade-dailydialog, engage and"
         " dailydialog-zhao, whose contexts come from it; dialogues of these sets were left out.",
     ),

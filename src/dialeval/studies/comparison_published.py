@@ -28,6 +28,8 @@ OURS = {
     "BERT-RUBER": "bert-ruber",
     "PONE": "pone",
     "FED": "fed",
+    "USL-H": "usl-h",
+    "Deep AM-FM": "deep-am-fm",
 }
 """Metric as printed -> the label of the metric here that has its name. Not one of them is made with
 the same model and options: see what is known to differ."""
