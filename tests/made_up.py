@@ -15,7 +15,7 @@ from dialeval.metric import Metric, Part, option
 from dialeval.question import Answer, Embed, Model, Question
 from dialeval.registry import make_metric
 from dialeval.sample import Rating, Sample, Turn
-from dialeval.scores import Calibration, Score
+from dialeval.scores import Calibration, CalibrationKind, Score
 
 
 def edit_manifest(run: Path, old: str, new: str) -> None:
@@ -107,6 +107,51 @@ class Floored(Metric):
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         return Score(-float(len((sample.response or "").split())))
+
+
+@dataclass(frozen=True)
+class Told(Metric):
+    """The number that stands in the response, on a scale that is fitted on the run."""
+
+    name = "told-scaled"
+    citation = "made up"
+    calibration = "floor"
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        return Score(float(sample.response or 0))
+
+
+@dataclass(frozen=True)
+class Blended(Told):
+    """The mean of two scaled parts, which means nothing before they are scaled."""
+
+    name = "blended"
+    calibration = None
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        told = float(sample.response or 0)
+        return Score(told, {"told": told, "size": abs(told)})
+
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("told", "the number"), Part("size", "without its sign"))
+
+    def scales(self) -> Mapping[str, CalibrationKind]:
+        return {"told": "floor", "size": "minmax"}
+
+    def combine(self, scaled: Mapping[str, float]) -> float:
+        return (scaled["told"] + scaled["size"]) / 2
+
+
+def two_bots() -> tuple[list[Sample], list[Sample]]:
+    """Log-likelihoods of a good bot, near -1, and of a worse one, near -3 and now and then -6. On
+    scales of their own, (x - low) / |low| with the 5th percentile for low, the worse one gets .5
+    and the good one .2."""
+    draw = np.random.default_rng(1)
+    good, bad = draw.normal(-1, 0.1, 40), draw.normal(-3, 0.1, 40)
+    bad[::10] = -6.0
+    both = ([f"{value:.4f}" for value in bot] for bot in (good, bad))
+    first, second = ([sample(n, told) for n, told in enumerate(of_bot)] for of_bot in both)
+    return first, second
 
 
 def term(spec: str, scales: Mapping[str, Calibration] | None = None) -> Term:

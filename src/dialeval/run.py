@@ -109,6 +109,12 @@ class Run:
         self._check_label(label)
         return [value for batch in self.batches([label]) for value in batch.column(0).to_pylist()]
 
+    def raw_scores(self, label: str) -> list[float | None]:
+        """The values of a metric before they were put on a scale, where it has one."""
+        self._check_label(label)
+        column = f"{label}.raw"
+        return [value for batch in self.batches([column]) for value in batch.column(0).to_pylist()]
+
     def save(self, directory: str | Path) -> Run:
         """A copy of this run in another place."""
         destination = Path(directory)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 
+import made_up
 import numpy as np
 import pytest
 from made_up import edit_manifest
@@ -245,6 +246,46 @@ def test_different_scales_are_told_apart_from_other_differences(score):
         edit_manifest(run.directory, str(run.signatures["told"]), scaled)
     found = dialeval.compare(*(run.directory for run in runs))
     assert "Score b again with --calibration" in found.warnings[0]
+
+
+def test_runs_with_scales_of_their_own_are_compared_by_raw_values(score):
+    """On their own scales the worse bot has the higher mean, with p < .001."""
+    good, bad = made_up.two_bots()
+    a, b = score("a", good, metrics=[made_up.Told()]), score("b", bad, metrics=[made_up.Told()])
+    assert np.mean(b.scores("told-scaled")) > np.mean(a.scores("told-scaled")) + 0.2
+    found = dialeval.compare(a, b, worst=1)
+    (row,) = found.rows
+    assert (row.name, row.outcome, row.raw) == ("told-scaled.raw", "worse", True)
+    raw = [float(s.response) for s in bad], [float(s.response) for s in good]
+    assert row.difference == pytest.approx(np.mean(raw[0]) - np.mean(raw[1]))
+    assert found.standings[0].sides[0].name == "a"
+    assert {change.metric for change in found.changes} == {"told-scaled.raw"}
+    assert "a is better than b on told-scaled.raw" in verdict(found)[0]
+    assert "raw values are compared" in found.warnings[0]
+    assert "Score b again with --calibration" in found.warnings[0]
+    assert json.loads(json.dumps(found.to_record()))["rows"][0]["raw"] is True
+
+
+def test_on_one_scale_the_scores_themselves_are_compared(tmp_path, score):
+    good, bad = made_up.two_bots()
+    a = score("a", good, metrics=[made_up.Told()])
+    b = dialeval.score(bad, [made_up.Told()], out=tmp_path / "b", calibrations=a.calibrations)
+    (row,) = dialeval.compare(a, b).rows
+    assert (row.name, row.outcome, row.raw) == ("told-scaled", "worse", False)
+
+
+def test_what_is_not_comparable_has_no_number(score):
+    good, bad = made_up.two_bots()
+    metrics = [made_up.Blended(), Told()]
+    a, b = score("a", good, metrics=metrics), score("b", bad, metrics=metrics)
+    found = dialeval.compare(a, b, worst=2)
+    row = next(row for row in found.rows if row.metric == "blended")
+    numbers = (row.mean_first, row.mean_second, row.difference, row.low, row.high, row.effect)
+    assert {*numbers, row.p, row.p_holm} == {None}
+    assert (row.outcome, row.n) == ("not comparable", 40)
+    assert {one.metric for one in (*found.changes, *found.standings)} == {"told"}
+    assert found.tested == 1
+    assert "blended: not comparable, the runs have different scales" in found.warnings[0]
 
 
 def test_the_samples_that_changed_most_come_with_their_texts(score):

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 
+import made_up
 import numpy as np
 import pytest
 from report.page_reader import PageReader
@@ -77,6 +78,26 @@ def test_two_versions_are_joined_and_tested(versions, tmp_path):
     changed = page[page.index('id="extremes"') : page.index('id="dialogues"')]
     assert changed.index("Rose most") < changed.index("w0 w1 w2 w3 w4 w5 w6 w7")
     assert "5 → 1" in changed[changed.index("Fell most") :]
+
+
+def test_runs_with_scales_of_their_own_are_reported_by_raw_values_or_not_at_all(tmp_path):
+    metrics = [made_up.Told(), made_up.Blended()]
+    runs = [
+        dialeval.score(samples, metrics, out=tmp_path / name)
+        for name, samples in zip(("good", "bad"), made_up.two_bots(), strict=True)
+    ]
+    _, page = read(runs, tmp_path / "r.html")
+    assert "good is better than bad on told-scaled.raw" in page
+    assert "not comparable between good and bad: blended" in page
+    shown = page[: page.index('id="dialogues"')]
+    means = shown[shown.index('class="summary"') : shown.index("</table>")]
+    assert "told-scaled.raw" in means
+    told = [np.mean([float(s.response) for s in bot]) for bot in made_up.two_bots()]
+    numbers = [float(text.replace("−", "-")) for text in re.findall(r"<b>(.*?)</b>", means)]
+    assert numbers == pytest.approx(told, abs=1e-3)
+    assert "blended" not in means
+    assert "<title>blended" not in shown
+    assert "<h3>blended" not in shown
 
 
 def test_of_a_large_run_the_ends_and_a_random_part_are_shown_and_it_says_so(tmp_path):

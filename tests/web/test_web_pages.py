@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from browser import serving
 from hostile import LONE_SURROGATE, PAYLOADS
-from made_up import sample, samples
+from made_up import Told, sample, samples, two_bots
 
 from dialeval import score
 from dialeval.sample import Rating, Sample, Turn, Variant
@@ -176,6 +176,15 @@ def test_two_runs_stand_side_by_side(page, runs):
     assert "dialeval compare" in text
     assert ask(page, f"/compare?run={chosen[0]}").status == 400
     assert ask(page, f"/compare?run={chosen[0]}&run={'0' * 16}").status == 404
+
+
+def test_means_on_scales_of_their_own_have_no_difference(page, runs):
+    for name, answers in zip(("good", "bad"), two_bots(), strict=True):
+        score(answers, [Told(), "length"], out=runs / name)
+    good, bad = (run_address(page, name).removeprefix("/run/") for name in ("good", "bad"))
+    text = words_of(ask(page, f"/compare?run={good}&run={bad}").text)
+    assert re.search(r"told-scaled 0\.\d+ 0\.\d+ not measured in the same way", text)
+    assert "length 1.000 1.000 0.000" in text
 
 
 def test_two_runs_of_other_questions_are_told_apart(page, runs):

@@ -13,14 +13,15 @@ Rows count as independent of each other. Turns of one dialogue are not quite: wh
 dialogues make up the data, intervals are too short and p is too small. Joined by dialogue, they are
 one row.
 
-A metric whose signature differs between the runs measured something else in each of them. It is
-shown, with a warning that names what differs, but takes no part in the verdict.
+A metric whose signature differs between the runs measured something else in each of them. It has a
+row with the reason, and no numbers. Where the runs differ in their scales alone, the raw values are
+compared (`comparable.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.agreement.changes import Change, largest_changes
-from dialeval.agreement.comparable import incomparable
+from dialeval.agreement.comparable import Grounds, grounds, raw_name
 from dialeval.agreement.holm import holm
 from dialeval.agreement.joining import Join, JoinBy, Joined, Side, join, sides_of
 from dialeval.agreement.paired import PairedTest, paired_bootstrap, paired_permutation
@@ -120,12 +121,14 @@ def compare_joined(
 ) -> Comparison:
     """The same of samples that were joined already; every side has the metrics named."""
     sides = rows.levels[0].sides
-    bad = incomparable(sides, labels)
-    found = _compare(rows, labels, bad, alpha, rounds, seed, workers, progress)
+    shared = grounds(sides, labels)
+    rows = replace(rows, levels=tuple(level.on_raw(shared.raw) for level in rows.levels))
+    found = _compare(rows, labels, shared, alpha, rounds, seed, workers, progress)
     if not found:
         raise UsageError(
             f"nothing to compare: the joined samples have no score of {', '.join(labels)}"
         )
+    tested = sum(row.outcome != "not comparable" for row in found)
     left_out = [
         SideCount(side.name, str(side.run.directory), len(side.ids), rows.left_out[side.name])
         for side in sides
@@ -134,6 +137,7 @@ def compare_joined(
         change
         for level in rows.levels
         for label in labels
+        if label not in shared.none
         for change in largest_changes(level, label, _direction(sides, label), worst)
     ]
     return Comparison(
@@ -142,8 +146,11 @@ def compare_joined(
         rows.joined,
         tuple(found),
         tuple(standings(rows.levels, found, alpha)),
-        tuple(changes),
-        (*bad.values(), *_warnings(sides, rows, len(found), rounds, alpha)),
+        tuple(
+            replace(one, metric=raw_name(one.metric)) if one.metric in shared.raw else one
+            for one in changes
+        ),
+        (*shared.notes, *_warnings(sides, rows, tested, rounds, alpha)),
         alpha,
         rounds,
     )
@@ -152,7 +159,7 @@ def compare_joined(
 def _compare(
     rows: Join,
     labels: Sequence[str],
-    bad: dict[str, str],
+    shared: Grounds,
     alpha: float,
     rounds: int,
     seed: int,
@@ -166,29 +173,52 @@ def _compare(
         if not np.isnan(table := level.scores(label)).all()
         for pair in combinations(range(len(level.sides)), 2)
     ]
+    tested = [case for case in cases if case[1] not in shared.none]
     tests: list[tuple[PairedTest, PairedTest]] = []
-    for done, (_, _, table, (a, b)) in enumerate(cases):
+    for done, (_, _, table, (a, b)) in enumerate(tested):
         # Every test begins with the same seed: it does not hang on which metrics came before.
         first, second = (
             Resampling(
                 np.random.default_rng([seed, half]),
                 rounds,
                 workers=workers,
-                progress=_part(progress, 2 * done + half, 2 * len(cases)),
+                progress=_part(progress, 2 * done + half, 2 * len(tested)),
             )
             for half in range(2)
         )
         columns = table[:, b], table[:, a]
         tests.append((paired_permutation(*columns, first), paired_bootstrap(*columns, second)))
-    comparable = [label not in bad for _, label, _, _ in cases]
-    corrected = iter(
-        holm([one.p for (one, _), good in zip(tests, comparable, strict=True) if good])
-    )
-    adjusted = [next(corrected) if good else None for good in comparable]
+    results = iter(zip(tests, holm([one.p for one, _ in tests]), strict=True))
     return [
-        _compared(level, label, table, pair, both, p, alpha, label not in bad)
-        for (level, label, table, pair), both, p in zip(cases, tests, adjusted, strict=True)
+        _not_compared(level, label, table, pair)
+        if label in shared.none
+        else _compared(level, label, table, pair, *next(results), alpha, label in shared.raw)
+        for level, label, table, pair in cases
     ]
+
+
+def _not_compared(level: Joined, label: str, table: Floats, pair: tuple[int, int]) -> Compared:
+    """A row without numbers: the sides measured different things."""
+    there = ~np.isnan(table[:, list(pair)])
+    n = int(there.all(axis=1).sum())
+    return Compared(
+        level.level,
+        label,
+        _direction(level.sides, label),
+        level.sides[pair[0]].name,
+        level.sides[pair[1]].name,
+        mean_first=None,
+        mean_second=None,
+        difference=None,
+        low=None,
+        high=None,
+        effect=None,
+        p=None,
+        p_holm=None,
+        n=n,
+        n_missing=int(there.any(axis=1).sum()) - n,
+        outcome="not comparable",
+    )
 
 
 def _compared(
@@ -199,7 +229,7 @@ def _compared(
     tests: tuple[PairedTest, PairedTest],
     p_holm: float | None,
     alpha: float,
-    comparable: bool,
+    raw: bool,
 ) -> Compared:
     test, bootstrap = tests
     both = table[:, list(pair)]
@@ -226,8 +256,9 @@ def _compared(
         p_holm,
         test.n,
         n_missing,
-        outcome_of(test.difference, p_holm, direction, alpha, comparable),
+        outcome_of(test.difference, p_holm, direction, alpha),
         test.reason,
+        raw,
     )
 
 

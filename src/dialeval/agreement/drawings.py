@@ -78,9 +78,7 @@ def draw_comparison(comparison: Comparison) -> Drawing:
             )
             if sign < 0:
                 low, high = high, low
-            bars.append(
-                Bar(f"{row.metric}{_DIRECTIONS[row.direction]}", value, low, high, row.level)
-            )
+            bars.append(Bar(f"{row.name}{_DIRECTIONS[row.direction]}", value, low, high, row.level))
         if len({bar.group for bar in bars}) == 1:
             bars = [Bar(bar.label, bar.value, bar.low, bar.high) for bar in bars]
         panels.append(

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -46,6 +46,12 @@ class Side:
     systems: Sequence[str]
     levels: Sequence[Level]
     scores: Mapping[str, Floats]
+    raw: Mapping[str, Floats] = field(default_factory=dict)
+    """Values before they were put on a scale, of metrics that have one scale for their value."""
+
+    def on_raw(self, labels: Collection[str]) -> Side:
+        """The same samples, with the raw values of some metrics in place of those on a scale."""
+        return replace(self, scores={**self.scores, **{one: self.raw[one] for one in labels}})
 
     def keys(self, by: JoinBy, with_system: bool) -> list[Hashable]:
         """Of each sample, None where it has none."""
@@ -85,6 +91,9 @@ class Joined:
             sums = np.bincount(rows, values[there], minlength=self.n_rows)
             np.divide(sums, counts, out=table[:, number], where=counts > 0)
         return table
+
+    def on_raw(self, labels: Collection[str]) -> Joined:
+        return replace(self, sides=tuple(side.on_raw(labels) for side in self.sides))
 
     def first_id(self, side: int, row: int) -> str:
         """The id of the first sample that a side has in a row."""
@@ -215,7 +224,18 @@ def side_of(name: str, run: Run) -> Side:
             contexts.append(_digest([turn["text"] for turn in context]))
             levels.append("dialogue" if no_response else "turn")
     scores = {label: np.array(run.scores(label), dtype=np.float64) for label in run.metrics}
-    return Side(name, run, ids, items, contexts, dialogues, spoken_by, levels, scores)
+    raw = {
+        metric["label"]: np.array(run.raw_scores(metric["label"]), dtype=np.float64)
+        for metric in run.manifest["metrics"]
+        if has_one_scale(metric["calibration"])
+    }
+    return Side(name, run, ids, items, contexts, dialogues, spoken_by, levels, scores, raw)
+
+
+def has_one_scale(calibration: Mapping[str, Any] | None) -> bool:
+    """Whether the raw value of a metric says the same as the value on its scale: one number was
+    scaled. A value that is combined of several scaled parts means nothing before it is scaled."""
+    return calibration is not None and len(calibration.get("parts", {"": None})) == 1
 
 
 def part_of(side: Side, name: str, systems: Sequence[str]) -> Side:
@@ -231,6 +251,7 @@ def part_of(side: Side, name: str, systems: Sequence[str]) -> Side:
         [side.systems[place] for place in kept],
         [side.levels[place] for place in kept],
         {label: column[kept] for label, column in side.scores.items()},
+        {label: column[kept] for label, column in side.raw.items()},
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dialeval.agreement.clusters import Placed, draw_lines
+from dialeval.agreement.comparable import raw_name
 from dialeval.agreement.joining import Joined
 
 if TYPE_CHECKING:
@@ -43,6 +44,12 @@ class Compared:
     n_missing: int
     outcome: Outcome
     reason: str = ""
+    raw: bool = False
+    """The values before they were put on a scale were compared (`comparable.py`)."""
+
+    @property
+    def name(self) -> str:
+        return raw_name(self.metric) if self.raw else self.metric
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,11 @@ class Standing:
     metric: str
     direction: Direction
     sides: tuple[Placed, ...]
+    raw: bool = False
+
+    @property
+    def name(self) -> str:
+        return raw_name(self.metric) if self.raw else self.metric
 
 
 def outcome_of(
@@ -60,11 +72,8 @@ def outcome_of(
     p_holm: float | None,
     direction: Direction,
     alpha: float,
-    comparable: bool,
 ) -> Outcome:
     """Of the second side over the first, `difference` being second - first."""
-    if not comparable:
-        return "not comparable"
     if difference is None or p_holm is None:
         return "untested"
     if p_holm > alpha:
@@ -109,4 +118,4 @@ def _standing(level: Joined, label: str, pairs: Sequence[Compared], alpha: float
         Placed(name, cluster, means[name], n[name])
         for name, cluster in zip(order, draw_lines(better), strict=True)
     ]
-    return Standing(level.level, label, direction, tuple(placed))
+    return Standing(level.level, label, direction, tuple(placed), pairs[0].raw)

@@ -23,7 +23,7 @@ def verdict(comparison: Comparison) -> list[str]:
 
 def _of_pair(first: str, second: str, rows: Sequence[Compared], several: bool) -> list[str]:
     def name(row: Compared) -> str:
-        return f"{row.metric} ({row.level}s)" if several else row.metric
+        return f"{row.name} ({row.level}s)" if several else row.name
 
     sentences = {
         "better": f"{second} is better than {first} on",

@@ -52,7 +52,7 @@ def _show_pairs(comparison: Comparison) -> None:
     say()
     columns: dict[str, Callable[[Compared], str]] = {
         "level": lambda row: row.level,
-        "metric": lambda row: row.metric + ARROWS[row.direction],
+        "metric": lambda row: row.name + ARROWS[row.direction],
         "first": lambda row: row.first,
         "second": lambda row: row.second,
         "mean": lambda row: number_text(row.mean_first, ".4g"),
@@ -81,13 +81,15 @@ _WORDS = ("level", "metric", "first", "second")
 
 def _difference(row: Compared) -> str:
     if row.difference is None:
-        return f"- ({row.reason})"
+        return f"- ({row.reason or row.outcome})"
     interval = "" if row.low is None else f" [{row.low:.3g}, {row.high:.3g}]"
     return f"{row.difference:+.3g}{interval}"
 
 
 def _show_standings(comparison: Comparison) -> None:
     """A row per side, best first by the first metric; each mean with its cluster."""
+    if not comparison.standings:
+        return
     say()
     cells = [
         {
@@ -97,7 +99,7 @@ def _show_standings(comparison: Comparison) -> None:
         for one in comparison.standings
     ]
     print_table(
-        ["", *(f"{one.metric}{ARROWS[one.direction]}" for one in comparison.standings)],
+        ["", *(f"{one.name}{ARROWS[one.direction]}" for one in comparison.standings)],
         [[name, *(of_metric.get(name, "-") for of_metric in cells)] for name in cells[0]],
         right=range(1, len(cells) + 1),
     )

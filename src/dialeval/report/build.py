@@ -186,12 +186,10 @@ def _histograms(material: Material) -> list[Any]:
                 for side in material.sides
             }
             if any((~np.isnan(column)).any() for column in sides.values()):
-                several = len(material.levels) > 1
-                found.append(
-                    inline_svg(
-                        histogram(f"{label} ({entries.level}s)" if several else label, sides)
-                    )
-                )
+                title = material.shown(label)
+                if len(material.levels) > 1:
+                    title += f" ({entries.level}s)"
+                found.append(inline_svg(histogram(title, sides)))
     return found
 
 
@@ -201,7 +199,7 @@ def _extremes_views(
     found = []
     for one in ends:
         level = material.levels[one.level].level
-        title = one.label + (f" ({level}s)" if len(material.levels) > 1 else "")
+        title = material.shown(one.label) + (f" ({level}s)" if len(material.levels) > 1 else "")
         if len(material.runs) > 2:
             title += f": {material.names[one.run]} against {material.names[0]}"
         best, worst = extreme_lines(material, every, one)

@@ -7,13 +7,14 @@ which entries are shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.agreement.comparable import Grounds, grounds, raw_name
 from dialeval.agreement.joining import Join, Side, join, part_of, run_names, side_of
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.errors import UsageError, did_you_mean
@@ -41,7 +42,12 @@ class Entries:
 @dataclass(frozen=True)
 class Material:
     """`metrics` are records of the manifest, those that every run has. `sides` are what is
-    compared: the runs, or the systems of the only one."""
+    compared: the runs, or the systems of the only one.
+
+    Scores of a metric are raw values where the runs have scales of their own, and none where the
+    runs measured different things (`grounds`). `joined` still has the latter: a comparison says
+    why there is no number.
+    """
 
     runs: tuple[Run, ...]
     names: tuple[str, ...]
@@ -52,6 +58,7 @@ class Material:
     sides: tuple[Side, ...]
     joined: Join | None
     why_not_joined: str
+    grounds: Grounds
 
     @property
     def labels(self) -> list[str]:
@@ -60,6 +67,10 @@ class Material:
     @property
     def several(self) -> bool:
         return len(self.runs) > 1
+
+    def shown(self, label: str) -> str:
+        """How the page calls the scores of a metric."""
+        return raw_name(label) if label in self.grounds.raw else label
 
 
 def open_runs(paths: Sequence[str | Path]) -> list[Run]:
@@ -73,7 +84,10 @@ def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Material:
     """Reads everything but the texts."""
     names = run_names(runs)
     metrics = _common_metrics(runs, names, wanted)
-    whole = tuple(side_of(name, run) for name, run in zip(names, runs, strict=True))
+    labels = [metric["label"] for metric in metrics]
+    read = [side_of(name, run) for name, run in zip(names, runs, strict=True)]
+    shared = grounds(read, labels)
+    whole = tuple(side.on_raw(shared.raw) for side in read)
     systems = list(dict.fromkeys(whole[0].systems))
     sides = whole if len(runs) > 1 else tuple(part_of(whole[0], one, [one]) for one in systems)
     joined, why = None, ""
@@ -84,14 +98,20 @@ def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Material:
             if len(runs) > 1:
                 raise
             why = str(error)
-    labels = [metric["label"] for metric in metrics]
+    whole, sides = (tuple(_without(side, shared.none) for side in own) for own in (whole, sides))
     if len(runs) > 1 and joined:
-        levels = _joined_entries(joined, labels)
+        levels = _joined_entries(joined, labels, shared.none)
     else:
         levels = _own_entries(whole[0], labels)
     return Material(
-        tuple(runs), tuple(names), tuple(metrics), whole, tuple(levels), sides, joined, why
+        tuple(runs), tuple(names), tuple(metrics), whole, tuple(levels), sides, joined, why, shared
     )
+
+
+def _without(side: Side, labels: Collection[str]) -> Side:
+    """The same samples without scores of some metrics."""
+    nothing = np.full(len(side.ids), np.nan)
+    return replace(side, scores={**side.scores, **dict.fromkeys(labels, nothing)})
 
 
 def read_rows(run: Run, rows: Sequence[int], labels: Sequence[str]) -> dict[int, dict[str, Any]]:
@@ -149,7 +169,9 @@ def _own_entries(side: Side, labels: Sequence[str]) -> Iterator[Entries]:
         )
 
 
-def _joined_entries(joined: Join, labels: Sequence[str]) -> Iterator[Entries]:
+def _joined_entries(
+    joined: Join, labels: Sequence[str], without: Collection[str]
+) -> Iterator[Entries]:
     """Samples that belong together are one entry; of several of one run, the first is shown."""
     for level in joined.levels:
         rows = np.full((level.n_rows, len(level.sides)), -1, dtype=np.int64)
@@ -163,4 +185,8 @@ def _joined_entries(joined: Join, labels: Sequence[str]) -> Iterator[Entries]:
                 first.tolist(), rows[np.arange(len(rows)), first].tolist(), strict=True
             )
         ]
-        yield Entries(level.level, rows, systems, {one: level.scores(one) for one in labels})
+        scores = {
+            one: np.full(rows.shape, np.nan) if one in without else level.scores(one)
+            for one in labels
+        }
+        yield Entries(level.level, rows, systems, scores)

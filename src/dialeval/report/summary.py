@@ -96,7 +96,9 @@ def summaries(material: Material, comparison: Comparison | None) -> list[Summary
 
 
 def pooled_scores(material: Material) -> Pooled:
-    found: dict[str, list[float | None]] = {label: [] for label in material.labels}
+    found: dict[str, list[float | None]] = {
+        label: [] for label in material.labels if label not in material.grounds.none
+    }
     names = []
     for name, run in zip(material.names, material.runs, strict=True):
         for system in run.manifest["systems"]:

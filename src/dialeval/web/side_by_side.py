@@ -31,17 +31,19 @@ class SideRow:
 
     @property
     def difference(self) -> float | None:
-        if self.first is None or self.second is None:
+        """None also where the numbers do not mean the same in both runs."""
+        if self.first is None or self.second is None or not self.is_comparable:
             return None
         return self.second - self.first
 
     @property
     def verdict(self) -> str:
-        return verdict(self.difference, self.direction) if self.is_comparable else ""
+        return verdict(self.difference, self.direction)
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        return then_and_now(self.first, self.second)
+        first, second, difference = then_and_now(self.first, self.second)
+        return first, second, difference if self.is_comparable else ""
 
 
 @dataclass(frozen=True)
