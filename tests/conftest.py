@@ -26,6 +26,15 @@ settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("steady")
 
 
+def pytest_addoption(parser):
+    fuzz = parser.getgroup("fuzz", "damaged files, tests/fuzz")
+    fuzz.addoption("--fuzz-budget", type=int, default=400, help="how many files to damage, in all")
+    fuzz.addoption("--fuzz-seed", type=int, default=0, help="another number damages in other ways")
+    fuzz.addoption(
+        "--fuzz-keep", action="store_true", help="keep what fails as a test, in tests/fuzz/kept"
+    )
+
+
 @pytest.fixture(scope="session")
 def golden():
     """Numbers worked out outside dialeval, from the papers and their released files."""

@@ -219,6 +219,13 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(plain):
     assert answer.status == 413
 
 
+def test_a_length_of_thousands_of_digits_is_refused_like_any_other(plain, caplog):
+    answer = ask(plain, "/write", "POST", {"Content-Length": "9" * 4500})
+    assert answer.status in (400, 413)
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert caplog.text == ""
+
+
 def test_a_body_that_does_not_say_how_long_it_is_is_counted(plain):
     place = urlsplit(plain)
     kind = "application/x-www-form-urlencoded"

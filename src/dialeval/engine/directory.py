@@ -71,6 +71,7 @@ class RunDirectory:
         with held(self.path):
             if overwrite:
                 self._clear()
+            self._tidy()
             yield
 
     def start(self, job: Mapping[str, Any]) -> None:
@@ -184,6 +185,17 @@ class RunDirectory:
     def _is_ours(name: str) -> bool:
         temporary = name.startswith((".scores.parquet.", ".manifest.json.", ".job.json."))
         return name in CONTENTS or temporary
+
+    def _tidy(self) -> None:
+        """Removes what a killed process left: half-written files, and the shards of a run whose
+        manifest was written."""
+        shards = self.path / "shards"
+        if self.manifest.exists():
+            shutil.rmtree(shards, ignore_errors=True)
+        for place in (self.path, self.scores, shards):
+            for leftover in place.glob(".*.*.*") if place.is_dir() else ():
+                if leftover.is_file():
+                    leftover.unlink()
 
     def _clear(self) -> None:
         for entry in self.path.iterdir():

@@ -51,9 +51,10 @@ class Card:
     by_source: Sequence[Mapping[str, Any]] = ()
 
     def write(self, directory: Path) -> None:
-        write_json(directory / "card.json", asdict(self))
+        """`card.json` comes last: with it the training counts as finished."""
         write_text(directory / "card.md", self.text())
         write_text(directory / "curve.svg", draw_curve(self.curve))
+        write_json(directory / "card.json", asdict(self))
 
     def text(self) -> str:
         def table(title: str, rows: Mapping[str, Any]) -> list[str]:

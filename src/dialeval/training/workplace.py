@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dialeval.errors import UsageError
-from dialeval.models.store import write_record
+from dialeval.errors import DialevalError, UsageError
+from dialeval.models.store import RECORD, write_record
 from dialeval.models.weights import side_files, weight_files
 from dialeval.storage import held
+from dialeval.training.loop import forget_checkpoint
 
 
 def refuse_finished(out: Path) -> None:
-    """Before anything is read: what took hours is not overwritten."""
+    """Before anything is read: what took hours is not overwritten.
+
+    A training that was killed in its last moment is brought to its end: record, no checkpoint.
+    """
     if (out / "card.json").exists():
+        with suppress(OSError, DialevalError), exclusive(out):
+            forget_checkpoint(out)
         raise UsageError(f"{out} already holds a trained model. Choose another -o.")
 
 
@@ -25,9 +31,11 @@ def exclusive(out: Path) -> Iterator[None]:
     A record of its files is left beside them, so that damage is found when the model is used.
     """
     with held(out):
+        for leftover in out.glob(".*.*.*"):  # what a killed process was writing
+            leftover.unlink()
         try:
             yield
-            if (out / "card.json").exists():
+            if (out / "card.json").exists() and not (out / RECORD).exists():
                 write_record(out, {}, [*weight_files(out), *side_files(out)])
         finally:
             (out / ".lock").unlink(missing_ok=True)

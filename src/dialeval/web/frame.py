@@ -34,7 +34,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from dialeval.errors import DialevalError, UsageError
+from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.report.look import environment
 from dialeval.web.files import read_static, static_file
 from dialeval.web.origin import is_loopback
@@ -185,7 +185,7 @@ TITLES = {
     405: "Not allowed",
     409: "That does not fit what is here",
     422: "That cannot be done",
-    503: "Busy",
+    503: "That does not work just now",
 }
 
 
@@ -202,4 +202,6 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _known_error(request: Request, error: Exception) -> Response:
-    return _error_page(request, 422, str(error))
+    """503 where the same request may succeed later: a disk that is full, a database that is away.
+    Pages that save try again then."""
+    return _error_page(request, 503 if isinstance(error, JobError) else 422, str(error))

@@ -67,6 +67,8 @@ SECURITY_HEADERS = {
 LOG = logging.getLogger("dialeval.web")
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
+MOST_DIGITS = 20
+"""Of a length; Python refuses to read numbers of thousands of digits."""
 COOKIE_AGE = 30 * 24 * 3600
 
 
@@ -128,11 +130,13 @@ class Guard:
             return _refuse(
                 421, "This page answers to its own address only: the one that dialeval printed."
             )
+        if not (scope["query_string"].isascii() and scope.get("raw_path", b"").isascii()):
+            return _refuse(400, "An address is ASCII: the rest is written with %.")
         if scope["method"] not in SAFE_METHODS and not is_from_own_page(headers):
             return _refuse(403, "This request came from another site.")
         if (size := headers.get("content-length")) and not size.isdecimal():
             return _refuse(400, "The length of the request makes no sense.")
-        if size and int(size) > self._settings.limits.body:
+        if size and (len(size) > MOST_DIGITS or int(size) > self._settings.limits.body):
             return _refuse(413, _too_large(self._settings.limits))
         return self._token_refusal(scope, cookies)
 

@@ -1,0 +1,109 @@
+"""Runs the command in this process, with a deadline, and says what must never happen.
+
+A process for each case would take a hundred times as long. What the command prints is caught; an
+exception that it would end with as a traceback is kept in `Tried.crash`.
+"""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from dialeval.cli import app, main
+from dialeval.errors import DialevalError
+
+SECONDS = 30.0
+"""A case takes some hundredths of a second, and more on a machine that is busy."""
+
+
+class HangError(BaseException):
+    """No `Exception`, so that nobody on the way takes it for one of their own."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    arguments: tuple[str, ...]
+    code: int
+    out: bytes
+    err: str
+    crash: str = ""
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong with the way in which it ended; nothing where all is well."""
+        if self.crash:
+            return self.crash
+        if self.code not in (0, 1, 2):
+            return f"exit code {self.code}"
+        if "Traceback (most recent call last)" in self.err or b"Traceback (most" in self.out:
+            return "a traceback was printed"
+        if self.code and not (self.err.strip() or self.out.strip()):
+            return f"exit code {self.code} without a word"
+        return ""
+
+
+@cache
+def _command() -> Any:
+    """The verbs, gathered once: that takes longer than most of them."""
+    return typer.main.get_command(app.app)
+
+
+@contextmanager
+def deadline(seconds: float = SECONDS) -> Iterator[None]:
+    """Raises `HangError` in the block when its time is over."""
+
+    def over(number: int, frame: Any) -> None:
+        raise HangError(f"no end after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run(*arguments: str | Path, seconds: float = SECONDS) -> Tried:
+    """`dialeval ARGUMENTS`, to its end or to its deadline."""
+    words = tuple(str(one) for one in arguments)
+    kept = sys.argv, sys.stdin, app.app
+    sys.argv, sys.stdin = ["dialeval", *words], io.TextIOWrapper(io.BytesIO())
+    app.app = _command()
+    try:
+        return run_function(main, words, seconds)
+    finally:
+        sys.argv, sys.stdin, app.app = kept
+
+
+def run_function(
+    function: Callable[[], object], words: tuple[str, ...] = (), seconds: float = SECONDS
+) -> Tried:
+    """A function of the library, judged like a command: its own errors are messages."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
+    code, crash = 0, ""
+    try:
+        with redirect_stdout(out), redirect_stderr(err), deadline(seconds):
+            function()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except (DialevalError, OSError) as error:
+        code = getattr(error, "exit_code", 1)
+        err.write(str(error))
+    except (Exception, HangError):
+        crash = "".join(traceback.format_exc(limit=-6))
+    for stream in (out, err):
+        stream.flush()
+    said = err.buffer.getvalue().decode("utf-8", "replace")  # type: ignore[attr-defined]
+    return Tried(words, code, out.buffer.getvalue(), said, crash)  # type: ignore[attr-defined]
