@@ -150,6 +150,24 @@ class Sample:
             ),
         )
 
+    @classmethod
+    def from_doubtful_record(cls, record: Any) -> Sample:
+        """The same for a record that may have been damaged since; raises ValueError."""
+        try:
+            found = cls.from_record(record)
+            texts = [found.id, found.system, found.dialogue, found.item, found.response or ""]
+            texts += [*found.references, *found.facts]
+            texts += [part for turn in found.context for part in (turn.text, turn.speaker)]
+            texts += [part for one in found.variants for part in (one.query, one.response)]
+            numbers = [value for rating in found.ratings.values() for value in rating.values]
+        except (KeyError, TypeError, AttributeError, LookupError) as error:
+            raise ValueError(f"not a sample: {error}") from error
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("not a sample: a text is something else")
+        if not all(isinstance(one, int | float | None) for one in numbers):
+            raise ValueError("not a sample: a rating is no number")
+        return found
+
     def digest(self) -> bytes:
         """sha256 of everything in the sample: equal digests, equal samples."""
         record = json.dumps(self.to_record(), ensure_ascii=False, separators=(",", ":"))

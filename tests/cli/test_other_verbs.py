@@ -231,7 +231,7 @@ def test_models_check_without_a_name_checks_all_that_are_here(dialeval, monkeypa
     there = [replace(one, path=tmp_path) for one in (first, second)]
     absent = [replace(one, path=None) for one in others]
     monkeypatch.setattr(inventory, "list_models", lambda: [*there, *absent])
-    monkeypatch.setattr(inventory, "verify", lambda name: None)
+    monkeypatch.setattr(inventory, "verify", lambda name: True)
     done = dialeval("models", "check")
     assert done.out.splitlines() == [f"{one.name}: as it should be" for one in there]
     monkeypatch.setattr(inventory, "list_models", lambda: absent)

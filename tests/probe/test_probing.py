@@ -171,7 +171,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path):
     lines = recorded.read_text().splitlines()
     recorded.write_text("\n".join([lines[0], lines[1][:-9], *lines[2:]]) + "\n")
     with pytest.raises(InputError, match=r"exchanges\.jsonl:2: is damaged"):
-        probe(Bot(), queries(1), tmp_path / "p")
+        open_probe(tmp_path / "p")
 
 
 def test_other_settings_are_refused_and_named(tmp_path):

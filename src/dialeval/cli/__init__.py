@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 
@@ -20,6 +21,9 @@ def main() -> None:
     except OSError as error:
         from dialeval.terminal import say
 
-        place = f"{error.filename}: " if error.filename else ""
-        say(f"{place}{error.strerror or error}", stderr=True, style="red")
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        place = error.filename or ("standard output" if full else "")
+        advice = ". Free some space, and repeat the command" if full else ""
+        text = f"{place}: " * bool(place) + f"{error.strerror or error}{advice}"
+        say(text, stderr=True, style="red")
         sys.exit(1)

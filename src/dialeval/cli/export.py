@@ -90,7 +90,7 @@ def export(
 
 def _export_ratings(place: str, to: str, out: Path | None, raw: bool) -> None:
     from dialeval.cli.rate import needs_web
-    from dialeval.terminal import harmless_output
+    from dialeval.terminal import harmless_output, say
 
     needs_web()
     from dialeval.rating.database import parse_address
@@ -104,4 +104,6 @@ def _export_ratings(place: str, to: str, out: Path | None, raw: bool) -> None:
         export_ratings(store, to, out, raw=raw)
     else:
         export_text(store, to, harmless_output(), raw=raw)
+    for problem in store.damaged:
+        say(problem, stderr=True, style="yellow")
     store.close()

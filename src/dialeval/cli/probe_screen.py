@@ -122,6 +122,9 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
             say(f"left out: {told} with the same words as the query", style="dim")
         if summary.bare:
             say(f"not asked: {_queries(summary.bare)} without a variant. {MORE_VARIANTS}")
+    if summary.damaged:
+        told = count(summary.damaged, "recorded exchange")
+        say(f"{told} had been damaged: asked again", stderr=True, style="yellow")
     for failure in summary.failures:
         say(f"{failure.count:,} failed: {failure.reason}", stderr=True, style="yellow")
         for example in failure.examples:

@@ -20,10 +20,11 @@ from typing import Any
 from dialeval.augment.augmenter import Tally
 from dialeval.augment.queries import read_queries
 from dialeval.augment.query import Query
-from dialeval.errors import UsageError
-from dialeval.probe.exchange import Exchange, Key, read_exchanges
+from dialeval.errors import InputError, Problem, UsageError
+from dialeval.probe.exchange import DAMAGED, Exchange, Key, read_exchanges
 from dialeval.sample import Sample
-from dialeval.storage import atomic_path, held, read_lines, write_json
+from dialeval.storage import atomic_path, held, write_json
+from dialeval.strict_json import parse, read_object
 from dialeval.version import __version__
 
 SETTINGS, QUERIES, EXCHANGES, SAMPLES = (
@@ -32,7 +33,7 @@ SETTINGS, QUERIES, EXCHANGES, SAMPLES = (
     "exchanges.jsonl",
     "samples.jsonl",
 )
-CONTENTS = (SETTINGS, QUERIES, EXCHANGES, SAMPLES, ".lock")
+CONTENTS = (SETTINGS, QUERIES, EXCHANGES, SAMPLES, DAMAGED, ".lock")
 
 UNCHANGED = "variants_left_out"
 """Counted when the queries are written, kept for a probe that goes on: no setting."""
@@ -58,27 +59,44 @@ def open_probe(directory: str | Path) -> Probe:
     settings = read_settings(path)
     if settings is None:
         raise UsageError(f"{path} is not a probe: it has no {SETTINGS}")
-    samples = path / SAMPLES
-    lines = read_lines(samples) if samples.exists() else []
     return Probe(
         path,
         settings,
         tuple(read_queries(path / QUERIES, format="queries")),
         read_exchanges(path / EXCHANGES),
-        tuple(Sample.from_record(json.loads(line)) for line in lines),
+        _read_samples(path / SAMPLES),
     )
+
+
+def _read_samples(path: Path) -> tuple[Sample, ...]:
+    """What the exchanges gave; it can be made of them again."""
+    problems, samples = [], []
+    for number, line in enumerate(path.read_bytes().split(b"\n") if path.exists() else (), 1):
+        if not line:
+            continue
+        try:
+            samples.append(Sample.from_doubtful_record(parse(line, path)))
+        except (InputError, ValueError):
+            what = "is damaged. Repeat the `dialeval probe` command: it is made anew"
+            problems.append(Problem(str(path), number, "", what))
+    if problems:
+        raise InputError(problems)
+    return tuple(samples)
 
 
 def read_settings(directory: Path) -> dict[str, Any] | None:
     """What `probe.json` holds; None where there is none."""
     path = directory / SETTINGS
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        if not path.is_file():
+            return None
+        record = read_object(path, "the settings of a probe")
         probe_format = record["probe_format"]
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path} is damaged. Probe again with --overwrite.") from error
+    except (InputError, KeyError) as error:
+        raise UsageError(
+            f"{path} is damaged ({error}). Put a copy back, or probe again with --overwrite: the"
+            f" replies so far are in {directory / EXCHANGES}."
+        ) from error
     if probe_format != PROBE_FORMAT:
         raise UsageError(
             f"{directory} has probe format {probe_format}; this dialeval reads format"
@@ -129,7 +147,8 @@ class ProbeDirectory:
 
     def unchanged(self) -> int:
         """Variants that were left out because they are the query again."""
-        return int((read_settings(self.path) or {}).get(UNCHANGED, 0))
+        found = (read_settings(self.path) or {}).get(UNCHANGED, 0)
+        return found if isinstance(found, int) else 0
 
     def write_samples(self, samples: Sequence[Sample]) -> None:
         with atomic_path(self.path / SAMPLES) as temporary:

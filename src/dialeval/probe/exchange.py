@@ -20,11 +20,14 @@ from typing import IO, Any
 
 from dialeval.errors import InputError, Problem
 from dialeval.probe.plan import Ask
-from dialeval.storage import atomic_path
+from dialeval.storage import atomic_path, naming
+from dialeval.strict_json import Fields, parse
 from dialeval.systems.system import as_messages
 
 Key = tuple[str, str]
 BLOCK = 1 << 16
+DAMAGED = "exchanges.damaged"
+"""Lines of the file of exchanges that could not be read any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +78,34 @@ class Exchange:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Exchange:
-        """The inverse of `to_record`, for records that a probe wrote."""
-        error = record.get("error")
-        return cls(
-            record["query"],
-            record["what"],
-            tuple(record["messages"]),
-            record.get("reply"),
-            Failure(error["reason"], error["detail"]) if error else None,
-            record["seconds"],
-            record.get("cut", False),
+        """The inverse of `to_record`, for records that a probe wrote. Others are a ValueError."""
+        fields = Fields(Path())
+        given = fields.mapping(record, "")
+        messages = [fields.mapping(m, "") for m in fields.records(given.get("messages"), "")]
+        for message in messages:
+            for part in ("role", "content"):
+                fields.text(message.get(part), part, empty=True)
+        failure = reply = None
+        if "error" in given:
+            error = fields.mapping(given["error"], "error")
+            reason, detail = (
+                fields.text(error.get(n), n, empty=True) for n in ("reason", "detail")
+            )
+            failure = Failure(reason, detail)
+        else:
+            reply = fields.text(given.get("reply"), "reply", empty=True)
+        found = cls(
+            fields.text(given.get("query"), "query", empty=True),
+            fields.text(given.get("what"), "what"),
+            tuple(messages),
+            reply,
+            failure,
+            fields.number(given.get("seconds"), "seconds"),
+            fields.truth(given.get("cut", False), "cut"),
         )
+        if fields.problems:
+            raise ValueError(str(fields.problems[0]))
+        return found
 
 
 def replied(ask: Ask, reply: str, seconds: float, cut: bool = False) -> Exchange:
@@ -104,8 +124,13 @@ class Recording:
         self._path = path
         self._file: IO[bytes] | None = None
         cut_torn_line(path)
-        self.exchanges = read_exchanges(path)
+        self.damaged: list[bytes] = []
+        """Lines that cannot be read. They are kept apart, and their questions are asked again."""
+        self.exchanges = read_exchanges(path, self.damaged)
         """The last exchange of each key."""
+        if self.damaged:
+            with naming(apart := path.with_name(DAMAGED)), apart.open("ab") as file:
+                file.write(b"".join(self.damaged))
 
     def __enter__(self) -> Recording:
         self._file = self._path.open("ab")
@@ -122,8 +147,9 @@ class Recording:
 
     def add(self, exchange: Exchange) -> None:
         assert self._file is not None, "the recording is not open"
-        self._file.write(_line(exchange))
-        self._file.flush()
+        with naming(self._path):
+            self._file.write(_line(exchange))
+            self._file.flush()
         self.exchanges[exchange.key] = exchange
 
     def answer(self, key: Key) -> str | None:
@@ -148,21 +174,30 @@ def cut_torn_line(path: Path) -> None:
             file.truncate(end)
 
 
-def read_exchanges(path: Path) -> dict[Key, Exchange]:
-    """The last exchange of each key, in the order in which the keys first occur."""
+def read_exchanges(path: Path, damaged: list[bytes] | None = None) -> dict[Key, Exchange]:
+    """The last exchange of each key, in the order in which the keys first occur.
+
+    Lines that cannot be read are put into `damaged`; without it they are an error.
+    """
     found: dict[Key, Exchange] = {}
+    problems = []
     if not path.exists():
         return found
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if not line.endswith("\n"):
+            if not line.endswith(b"\n"):
                 break
             try:
-                exchange = Exchange.from_record(json.loads(line))
-            except (ValueError, KeyError, TypeError) as error:
-                problem = "is damaged: remove this line, and it is asked again"
-                raise InputError([Problem(str(path), number, "", problem)]) from error
+                exchange = Exchange.from_record(parse(line, path))
+            except (InputError, ValueError):
+                if damaged is not None:
+                    damaged.append(line)
+                what = "is damaged. Repeat the `dialeval probe` command: it is asked again"
+                problems.append(Problem(str(path), number, "", what))
+                continue
             found[exchange.key] = exchange
+    if problems and damaged is None:
+        raise InputError(problems)
     return found
 
 

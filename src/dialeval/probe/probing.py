@@ -191,6 +191,7 @@ class _Asker:
             unchanged=self._directory.unchanged(),
             samples={"diversity": diversity, "consistency": len(samples) - diversity},
             gaps=gaps,
+            damaged=len(self._recording.damaged),
         )
 
 

@@ -51,6 +51,8 @@ class ProbeSummary:
     unchanged: int
     samples: Mapping[str, int]
     gaps: Gaps
+    damaged: int = 0
+    """Recorded exchanges that could not be read, whose questions were asked again."""
 
     @property
     def scorable(self) -> bool:

@@ -49,10 +49,21 @@ def export_text(store: Store, to: str, file: IO[str], *, raw: bool = False) -> N
 
 
 def answer_records(store: Store) -> Iterator[dict[str, Any]]:
-    """Every answer that counts. `shown` has the samples as they stood on the page."""
+    """Every answer that counts. `shown` has the samples as they stood on the page. An answer is not
+    lost with what it was given to: where the task is damaged, its kind says so."""
     tasks = {task.number: task for task in store.tasks()}
     for one in store.counted():
-        task = tasks[one.task]
+        task = tasks.get(one.task)
+        if task is None:
+            yield {
+                "rater": one.rater,
+                "page": one.position,
+                "kind": f"damaged task {one.task}",
+                "shown": [],
+                "answers": dict(one.answers),
+                "saved_at": one.saved_at,
+            }
+            continue
         ids = [sample.id for sample in task.samples]
         record: dict[str, Any] = {
             "rater": one.rater,

@@ -54,7 +54,24 @@ def _job_of(facts: dict[str, str] | None, address: Address) -> Job:
             f"{address.shown}: has rating format {version}; this dialeval reads format"
             f" {schema.SCHEMA_VERSION}. Use the version of dialeval that made it to export it."
         )
-    return Job.from_record(json.loads(facts["job"]), ())
+    try:
+        record = json.loads(facts["job"])
+        bytes.fromhex(facts["secret"])
+        job = Job.from_record(record, ())
+        scales = [(len(quality.name), len(quality.points)) for quality in job.qualities]
+        lacking = not (scales and isinstance(record["digest"], str) and facts["organiser"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged_job(address) from error
+    if lacking or job.kind not in ("rate", "compare"):
+        raise _damaged_job(address)
+    return job
+
+
+def _damaged_job(address: Address) -> UsageError:
+    return UsageError(
+        f"{address.shown}: what this job asks for is damaged (the row 'job' of the table"
+        f" {schema.MARK}). The ratings are kept: put back that row, or a copy of the database."
+    )
 
 
 def create_store(

@@ -115,7 +115,7 @@ def overview(store: Store) -> Overview:
     by_rater: dict[str, list[Counted]] = {name: [] for name in totals}
     for one in counted:
         by_rater[one.rater].append(one)
-    judged = [one for one in counted if one.task not in checks]
+    judged = [one for one in counted if one.task in tasks and one.task not in checks]
     answers = first_answers(judged)
     return Overview(
         tuple(_rater(name, by_rater[name], totals[name], job, checks) for name in totals),

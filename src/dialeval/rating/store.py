@@ -7,19 +7,20 @@ a browser that heard no answer sends it again. Any number of processes may use a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, exists, func, select
 
-from dialeval.errors import UsageError
+from dialeval.errors import JobError, UsageError
 from dialeval.rating import schema
 from dialeval.rating.database import Address, reading
 from dialeval.rating.job import Answers, Job, Task, TaskKind
 from dialeval.rating.order import Assignment
 from dialeval.rating.saving import Saved, Submission, group_commit
+from dialeval.sample import Sample
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
@@ -74,6 +75,8 @@ class Store:
         self.secret = bytes.fromhex(facts["secret"])
         self.digest = json.loads(facts["job"])["digest"]
         self.engine = engine
+        self.damaged: dict[str, None] = {}
+        """Rows that were met and cannot be read, as messages: they are left out, no others are."""
         self._assignments: dict[tuple[int, int], Assignment] = {}
         self._totals: dict[int, int] = {}
         self._commit = group_commit(engine, address)
@@ -103,7 +106,10 @@ class Store:
     def tasks(self, *kinds: TaskKind) -> Iterator[Task]:
         """All tasks of these kinds (of none: all), in their order."""
         with reading(self.engine, self.address) as connection:
-            yield from read_tasks(connection, *(kinds or ("sample", "check")))
+            yield from read_tasks(connection, *(kinds or ("sample", "check")), damaged=self._lacks)
+
+    def _lacks(self, row: str) -> None:
+        self.damaged[f"{self.address.shown}: {row} is damaged and was left out"] = None
 
     def locate(self, rater: Rater, position: int) -> Assignment | None:
         """What the rater sees there. It never changes, so it is looked up once."""
@@ -169,8 +175,12 @@ class Store:
                 .order_by(given.number.desc())
                 .limit(1)
             )
-        task = Task.from_record(row.number, row.kind, json.loads(row.record))
-        return Showing(assignment, task, json.loads(said) if said else None)
+        if (task := _task(row)) is None:
+            raise JobError(
+                f"{self.address.shown}: task {row.number} is damaged and cannot be shown. All"
+                " ratings are kept; put back a copy of the database to rate this one, too."
+            )
+        return Showing(assignment, task, _answers(said, self.job) if said else None)
 
     def save(self, rater: Rater, position: int, answers: Answers, submission: str) -> Saved:
         """On the disk when it returns. The same submission with the same answers counts once.
@@ -215,7 +225,13 @@ class Store:
         )
         with reading(self.engine, self.address) as connection:
             rows = connection.execute(query).all()
-        return [Counted(**{**row._mapping, "answers": json.loads(row.answers)}) for row in rows]
+        found = []
+        for row in rows:
+            if (answers := _answers(row.answers, self.job)) is None:
+                self._lacks(f"rating {row.number} of {row.rater}")
+            else:
+                found.append(Counted(**{**row._mapping, "answers": answers}))
+        return found
 
     def totals(self) -> dict[str, int]:
         """Rater -> pages to rate."""
@@ -229,7 +245,42 @@ class Store:
             return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def read_tasks(connection: Connection, *kinds: str) -> Iterator[Task]:
+def read_tasks(
+    connection: Connection, *kinds: str, damaged: Callable[[str], None] | None = None
+) -> Iterator[Task]:
+    """`damaged` hears of tasks that cannot be read; without it they are an error."""
     query = select(schema.tasks).where(schema.tasks.c.kind.in_(kinds))
     for row in connection.execute(query.order_by(schema.tasks.c.number)):
-        yield Task.from_record(row.number, row.kind, json.loads(row.record))
+        if (task := _task(row)) is not None:
+            yield task
+        elif damaged:
+            damaged(f"task {row.number}")
+        else:
+            raise JobError(
+                f"task {row.number} of the database is damaged: no raters can be added. Put back a"
+                " copy of the database."
+            )
+
+
+def _task(row: Any) -> Task | None:
+    """The task of a row; None where its record is damaged."""
+    try:
+        record = json.loads(row.record)
+        task = Task.from_record(row.number, row.kind, record)
+        if not task.samples or len(task.scores) != len(task.samples):
+            return None
+        for sample in record["samples"]:
+            Sample.from_doubtful_record(sample)
+        numbers = [value for scores in task.scores for value in scores.values()]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return task if all(isinstance(value, int | float | None) for value in numbers) else None
+
+
+def _answers(text: str, job: Job) -> Answers | None:
+    """What a rater said; None where that is no answer to what the job asks."""
+    try:
+        answers: Answers = json.loads(text)
+        return answers if isinstance(answers, dict) and job.allows(answers) else None
+    except (ValueError, TypeError, RecursionError):
+        return None

@@ -37,6 +37,9 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
         for number, sample in enumerate(rated_samples(store), 1):
             place.line = number
             yield sample
+        place.line = 0
+        for problem in store.damaged:
+            place.warning("", problem.removeprefix(f"{source.path}: "))
         store.close()
     except DialevalError as error:
         raise UnreadableError(str(error).removeprefix(f"{source.path}: ")) from error
