@@ -1,3 +1,4 @@
+import sys
 from dataclasses import replace
 
 import pytest
@@ -60,6 +61,43 @@ class FakeEntryPoint:
 def with_plugins(monkeypatch, *entries):
     monkeypatch.setattr(registry, "entry_points", lambda group: entries)
     return Registry("metric", "dialeval metrics", {"mine": "decimal:Decimal"})
+
+
+def exits():
+    sys.exit("bye")
+
+
+def test_a_plugin_that_exits_when_it_is_imported_is_named_once_and_left_out(monkeypatch, caplog):
+    found = with_plugins(
+        monkeypatch,
+        FakeEntryPoint("theirs", "x:Y", exits),
+        FakeEntryPoint("fine", "x:Z", lambda: "loaded"),
+    )
+    assert found.working() == ["mine", "fine"]
+    assert found.working() == ["mine", "fine"]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.endswith("'theirs' (x:Y) cannot be loaded: SystemExit: bye. It is left out.")
+    with pytest.raises(UsageError, match=r"'theirs' .* SystemExit: bye"):
+        found.get("theirs")
+
+
+@pytest.mark.parametrize(
+    ("table", "offered", "told"),
+    [
+        (registry.READERS, print, "expected a Reader .* of type builtin_function_or_method"),
+        (registry.READERS, Registry, "not the class Registry"),
+        (registry.METRICS, make_metric, "expected a class of metrics"),
+        (registry.METRICS, int, "not the class int"),
+    ],
+)
+def test_a_plugin_of_the_wrong_type_is_refused_by_name(monkeypatch, table, offered, told):
+    entry = FakeEntryPoint("theirs", "x:Y", lambda: offered)
+    targets = {**table._targets, "theirs": entry}
+    monkeypatch.setattr(table, "_targets", targets, raising=False)
+    monkeypatch.setattr(table, "_broken", {})
+    with pytest.raises(UsageError, match=f"'theirs' .*{told}"):
+        table.get("theirs")
+    assert "theirs" not in table.working()
 
 
 def test_a_plugin_is_found_by_its_entry_point(monkeypatch):

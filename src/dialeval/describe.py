@@ -9,6 +9,7 @@ import typing
 from dataclasses import dataclass
 from typing import Any
 
+from dialeval.errors import UsageError, explain
 from dialeval.metric import Metric, option_fields, render_option
 from dialeval.options import type_name
 from dialeval.registry import METRICS
@@ -63,7 +64,19 @@ class MetricDescription:
 
 
 def describe_metric(name: str) -> MetricDescription:
+    """What a metric says of itself; a `UsageError` where a plugin cannot say it."""
     cls = METRICS.get(name)
+    try:
+        return _describe(name, cls)
+    except (Exception, SystemExit) as error:
+        if not METRICS.is_plugin(name):
+            raise
+        raise UsageError(
+            f"the plugin metric {name!r} cannot be described: {explain(error)}"
+        ) from error
+
+
+def _describe(name: str, cls: type[Metric]) -> MetricDescription:
     metric = cls()
     summary, _, details = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
     # The chapter that the metric stands in: its formula, its source, its modes.

@@ -72,3 +72,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A clause such as ` Did you mean 'full'?`, or nothing where no known word is near."""
     near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def explain(error: BaseException) -> str:
+    """`SystemExit: 3`: on one line, whatever other people's code raised."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -3,17 +3,22 @@
 Built-ins are listed here as `module:Class` strings. Other packages add theirs through entry points
 in the groups `dialeval.metrics` and `dialeval.readers`; a name that exists twice is an error, never
 a silent winner.
+
+A plugin is other people's code. One that cannot be loaded, whatever it raises, or that is no metric
+or reader, is an error for those who ask for it by name. For everybody else it is named, once, and
+left out. A plugin reader is guarded where it is used, too (`guarded`).
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from dialeval.errors import UsageError, did_you_mean
+from dialeval.errors import UsageError, did_you_mean, explain
 from dialeval.options import build, split_spec
 
 if TYPE_CHECKING:
@@ -21,17 +26,29 @@ if TYPE_CHECKING:
     from dialeval.readers.reader import Reader
 
 T = TypeVar("T")
+logger = logging.getLogger("dialeval.plugins")
 
 
 class Registry(Generic[T]):
-    """A table of lazily imported things of one kind."""
+    """A table of lazily imported things of one kind.
 
-    def __init__(self, kind: str, listing: str, builtin: Mapping[str, str]) -> None:
+    accept  makes what a plugin offers ready for use; raises `TypeError` where it is something else
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        listing: str,
+        builtin: Mapping[str, str],
+        accept: Callable[[str, Any], T] = lambda name, offered: cast(T, offered),
+    ) -> None:
         self.kind = kind
         self.group = f"dialeval.{kind}s"
         self._listing = listing
         self._builtin = dict(builtin)
+        self._accept = accept
         self._loaded: dict[str, T] = {}
+        self._broken: dict[str, str] = {}
 
     @cached_property
     def _targets(self) -> dict[str, str | EntryPoint]:
@@ -48,6 +65,23 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         return list(self._targets)
+
+    def working(self) -> list[str]:
+        """The names whose things can be loaded; a plugin that cannot is named once, in a warning.
+
+        Built-in ones are not loaded for this.
+        """
+        found = []
+        for name in self._targets:
+            known = name in self._broken
+            try:
+                if self.is_plugin(name):
+                    self.get(name)
+                found.append(name)
+            except UsageError as error:
+                if not known:
+                    logger.warning("%s. It is left out.", error)
+        return found
 
     def is_plugin(self, name: str) -> bool:
         return not isinstance(self._targets[name], str)
@@ -66,13 +100,41 @@ class Registry(Generic[T]):
         if isinstance(target, str):
             module, _, attribute = target.partition(":")
             return cast(T, getattr(importlib.import_module(module), attribute))
-        try:
-            return cast(T, target.load())
-        except Exception as error:
-            raise UsageError(
-                f"the plugin {self.kind} {name!r} ({target.value}) cannot be loaded:"
-                f" {type(error).__name__}: {error}"
-            ) from error
+        if name not in self._broken:
+            try:
+                return self._accept(name, target.load())
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # sys.exit in a module would end the command
+                self._broken[name] = explain(error)
+        raise UsageError(
+            f"the plugin {self.kind} {name!r} ({target.value}) cannot be loaded:"
+            f" {self._broken[name]}"
+        )
+
+
+def _accept_metric(name: str, offered: Any) -> type[Metric]:
+    from dialeval.metric import Metric
+
+    if not (isinstance(offered, type) and issubclass(offered, Metric)):
+        raise TypeError(f"expected a class of metrics (dialeval.Metric), not {_kind_of(offered)}")
+    return offered
+
+
+def _accept_reader(name: str, offered: Any) -> Reader:
+    from dialeval.readers.reader import Reader, guarded
+
+    if not isinstance(offered, Reader):
+        raise TypeError(
+            f"expected a Reader (dialeval.readers.reader.Reader), not {_kind_of(offered)}"
+        )
+    return guarded(offered)
+
+
+def _kind_of(offered: Any) -> str:
+    if isinstance(offered, type):
+        return f"the class {offered.__name__}"
+    return f"a value of type {type(offered).__name__}"
 
 
 METRICS: Registry[type[Metric]] = Registry(
@@ -111,6 +173,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "mme-crs": "dialeval.metrics.composed:MmeCrs",
         "mme-avg": "dialeval.metrics.composed:MmeAvg",
     },
+    _accept_metric,
 )
 
 DEFAULT_METRICS = ("length", "distinct", "coherence", "fluency", "pmi", "mme-crs")
@@ -142,6 +205,7 @@ READERS: Registry[Reader] = Registry(
         "probe": "dialeval.readers.probe:READER",
         "ratings": "dialeval.readers.rating_database:READER",
     },
+    _accept_reader,
 )
 
 

@@ -244,7 +244,7 @@ def formats(as_json: Json = False) -> None:
     from dialeval.registry import READERS
     from dialeval.terminal import print_table
 
-    readers = [(name, READERS.get(name).summary) for name in READERS.names()]
+    readers = [(name, READERS.get(name).summary) for name in READERS.working()]
     if as_json:
         typer.echo(json.dumps([{"name": n, "summary": s} for n, s in readers], indent=2))
     else:

@@ -30,7 +30,7 @@ def metrics(
         except UsageError as error:
             if name is not None:
                 raise
-            broken.append(str(error))
+            broken.append(f"{error}. It is left out.")
     if as_json:
         typer.echo(
             json.dumps(

@@ -37,13 +37,15 @@ GENERAL = ("chat", "jsonl", "csv", "tsv")
 _BY_NAME = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".json": "jsonl"}
 
 
-def detect(source: Source) -> Reader:
-    """The reader for this source; `UnreadableError` where there is none."""
+def detect(source: Source, without: str = "") -> Reader:
+    """The reader for this source, if need be another one than the plugin that failed on it;
+    `UnreadableError` where there is none."""
     if not source.is_directory and not source.head.strip():
         raise UnreadableError("the file is empty")
     for name in order():
-        if _recognises(READERS.get(name), source):
-            return READERS.get(name)
+        reader = READERS.get(name)
+        if reader.name != without and _recognises(reader, source):
+            return reader
     for suffix in reversed(source.path.suffixes):
         if suffix.lower() in _BY_NAME and not source.is_directory:
             return READERS.get(_BY_NAME[suffix.lower()])
@@ -67,7 +69,8 @@ def formats() -> dict[str, str]:
 
 
 def order() -> list[str]:
-    plugins = [name for name in READERS.names() if name not in (*SPECIFIC, *GENERAL)]
+    """Of the readers that can be loaded."""
+    plugins = [name for name in READERS.working() if name not in (*SPECIFIC, *GENERAL)]
     return [*SPECIFIC, *plugins, *GENERAL]
 
 

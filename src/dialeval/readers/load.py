@@ -12,6 +12,7 @@ or fits no format raises at once, in either case.
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -28,6 +29,7 @@ from dialeval.readers.rating_columns import quality_of
 from dialeval.readers.reader import (
     KEPT_PROBLEMS,
     Place,
+    PluginFailedError,
     Problems,
     Reader,
     ReadOptions,
@@ -36,6 +38,8 @@ from dialeval.readers.reader import (
 from dialeval.readers.source import Source
 from dialeval.registry import READERS
 from dialeval.sample import Sample
+
+logger = logging.getLogger("dialeval.plugins")
 
 Bad = Literal["raise", "skip"]
 PathLike = str | os.PathLike[str]
@@ -146,7 +150,7 @@ class Samples:
         keep: int = KEPT_PROBLEMS,
         format: str | None = None,
     ) -> None:
-        self._sources = tuple(sources)
+        self._sources = list(sources)
         self._format = format
         self._options = options
         self._bad = bad
@@ -239,11 +243,11 @@ class Samples:
         self._done = 0
         seen = IdSet()
         rated: set[str] = set()
-        for source, reader in self._sources:
+        for number, (source, _) in enumerate(self._sources):
             place = Place(problems, source.name)
             before, is_empty = problems.errors, True
             try:
-                for sample in reader.read(source, place, self._options):
+                for sample in self._samples_of(number, place):
                     is_empty = False
                     if seen.holds_or_adds(sample.id):
                         place.error("id", f"{sample.id[:80]!r} occurs twice")
@@ -256,12 +260,40 @@ class Samples:
                 place.error(error.field, error.problem)
             if is_empty and problems.errors == before:
                 place.line = 0
-                place.error("", f"there is no sample in it (read as {reader.name})")
+                read_as = self._sources[number][1].name
+                place.error("", f"there is no sample in it (read as {read_as})")
             self._done += 1
             self._check_named_qualities(rated, place)
         if problems.errors and self._bad == "raise":
             errors = [problem for problem in problems.kept if problem.severity == "error"]
             raise InputError(errors, problems.errors - len(errors))
+
+    def _samples_of(self, number: int, place: Place) -> Iterator[Sample]:
+        """The samples of one source. Where a plugin was chosen by content and fails before it gives
+        any, the reader that would have been chosen without it reads the source instead."""
+        source, reader = self._sources[number]
+        failed: PluginFailedError | None = None
+        given, before = False, place.problems.errors
+        try:
+            for sample in reader.read(source, place, self._options):
+                given = True
+                yield sample
+        except PluginFailedError as error:
+            if given or self._format or source.is_stdin or place.problems.errors > before:
+                raise
+            failed = error
+        if failed is None:
+            return
+        try:
+            instead = detect(source, without=reader.name)
+        except UnreadableError:
+            raise failed from None
+        place.line = failed.line
+        told = f"{failed.problem}. Read as {instead.name} instead"
+        place.warning("", told)
+        logger.warning("%s: %s", source.name, told)
+        self._sources[number] = (source, instead)
+        yield from instead.read(source, place, self._options)
 
 
 def _never_rated(names: Iterable[str], rated: Set[str]) -> list[str]:

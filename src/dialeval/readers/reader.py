@@ -17,16 +17,19 @@ such as that no id occurs twice, report there.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dialeval.errors import Problem
+from dialeval.errors import DialevalError, Problem, explain
 from dialeval.sample import Sample
 
 if TYPE_CHECKING:
     from dialeval.readers.source import Source
+
+logger = logging.getLogger("dialeval.plugins")
 
 KEPT_PROBLEMS = 1000
 """Errors and warnings beyond this many each are counted, not kept: every line may be wrong."""
@@ -44,6 +47,10 @@ class UnreadableError(Exception):
         self.problem = problem
         self.line = line
         self.field = field
+
+
+class PluginFailedError(UnreadableError):
+    """The reader of a plugin raised what it should not, or gave something that is no sample."""
 
 
 @dataclass(frozen=True)
@@ -129,3 +136,37 @@ class Reader:
     summary: str
     recognises: Callable[[Source], bool]
     read: Callable[[Source, Place, ReadOptions], Iterator[Sample]]
+
+
+def guarded(reader: Reader) -> Reader:
+    """The reader of a plugin, so that what it raises costs no more than the plugin.
+
+    One that fails to say whether it knows a file is named in a warning and does not know it. What
+    it raises while it reads is a problem of that file.
+    """
+
+    def recognises(source: Source) -> bool:
+        try:
+            return bool(reader.recognises(source))
+        except (UnreadableError, DialevalError, OSError):
+            raise
+        except (Exception, SystemExit) as error:
+            logger.warning("%s (%s). It is left out.", _failure(reader, error), source.name)
+            return False
+
+    def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+        try:
+            for sample in reader.read(source, place, options):
+                if not isinstance(sample, Sample):
+                    raise TypeError(f"expected a Sample, not a value of {type(sample).__name__}")
+                yield sample
+        except (UnreadableError, DialevalError, OSError):
+            raise
+        except (Exception, SystemExit) as error:
+            raise PluginFailedError(_failure(reader, error), place.line) from error
+
+    return replace(reader, recognises=recognises, read=read)
+
+
+def _failure(reader: Reader, error: BaseException) -> str:
+    return f"the plugin reader {reader.name!r} failed: {explain(error)}"
