@@ -251,3 +251,19 @@ def test_a_model_that_nobody_trained_here_has_no_card(dialeval, tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert", "architectures": ["BertModel"]}')
     done = dialeval("models", "card", str(tmp_path))
     assert (done.code, "Traceback" in done.err) == (2, False)
+
+
+def test_the_doctor_examines_a_run_and_exits_1_if_it_is_damaged(dialeval, tmp_path):
+    import dialeval as library
+    from dialeval.examples import three_bots
+
+    run = tmp_path / "run"
+    library.score(library.load(three_bots()), ["length"], out=run)
+    assert dialeval("doctor", str(run)).code == 0
+    scores = run / "scores.parquet"
+    scores.write_bytes(scores.read_bytes()[:-1])
+    done = dialeval("doctor", str(run), "--json")
+    assert (done.code, "scores.parquet has" in done.out) == (1, True)
+    for verb in ("report", "export", "compare", "agree"):
+        done = dialeval(verb, str(run), *(["-o", str(tmp_path / "x.html")] * (verb == "report")))
+        assert (done.code, "scores.parquet has" in done.err) == (2, True), (verb, done.err)
