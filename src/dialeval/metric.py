@@ -134,6 +134,12 @@ class Metric:
         depends on the options."""
         return frozenset()
 
+    @property
+    def languages(self) -> frozenset[str]:
+        """What its rules are made for, as in `languages.NAMES`; empty: any. What the models in
+        `models` have learned is theirs to say. As with `range`, a class attribute will do."""
+        return frozenset()
+
     def ask(self, sample: Sample) -> Sequence[Question]:
         """What this metric wants to know about the sample. Most string metrics ask nothing."""
         return ()

@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
@@ -26,7 +26,7 @@ Answer: TypeAlias = "npt.NDArray[np.float64] | npt.NDArray[np.float32] | str"
 """Raw numbers of any shape, or a text: all that a cache needs to store, and no pickle."""
 
 
-FORM = 2
+FORM = 3
 """Goes up when the same weights come to answer the same question otherwise: what was cached before
 is then asked again."""
 
@@ -227,9 +227,9 @@ class Inference(Question):
 @dataclass(frozen=True, slots=True)
 class Judge(Question):
     """How good is `response` after `turns`, to a scorer that learned to tell? Answer: one number,
-    from 0 (somebody else's answer) to 1 (one that people would give), and behind it another one
-    where the scorer did not read all of it: how many texts were cut. `Judgement` makes and reads
-    them."""
+    from 0 (somebody else's answer) to 1 (one that people would give), and behind it two more where
+    the scorer did not read all of it: how many tokens it reads of the turns and of the response, 0
+    for the side that it did read. `Judgement` makes and reads them."""
 
     turns: tuple[str, ...]
     response: str
@@ -237,24 +237,39 @@ class Judge(Question):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """An answer to `Judge`."""
+    """An answer to `Judge`.
+
+    turns, response  where not all of them was read: how many tokens were
+    """
 
     value: float
-    cut: int = 0
+    turns: int = 0
+    response: int = 0
 
     @classmethod
     def read(cls, answer: Answer) -> Judgement:
-        return cls(float(answer[0]), int(answer[1]) if len(answer) > 1 else 0)
+        return cls(float(answer[0]), *(int(limit) for limit in answer[1:]))
+
+    @classmethod
+    def over(cls, judgements: Sequence[Judgement]) -> Judgement:
+        """The mean of several; what was cut in one of them was cut."""
+        return cls(
+            math.fsum(one.value for one in judgements) / len(judgements),
+            max(one.turns for one in judgements),
+            max(one.response for one in judgements),
+        )
 
     def answer(self) -> Answer:
         import numpy as np
 
-        return np.array([self.value, self.cut] if self.cut else [self.value])
+        cut = [self.turns, self.response] if self.turns or self.response else []
+        return np.array([self.value, *cut])
 
     @property
     def note(self) -> str:
-        """For the score that is made of it."""
-        return "truncated" if self.cut else ""
+        """For the score that is made of it: what was cut, and why."""
+        sides = {"turns": self.turns, "response": self.response}
+        return ", ".join(f"{side} truncated to {n} tokens" for side, n in sides.items() if n)
 
 
 def cannot_answer(question: Question, kind: str) -> UsageError:
@@ -302,4 +317,18 @@ class ModelSource(Protocol):
 
     def load(self, name: str) -> Model:
         """The model itself; called at most once per run, and only if an answer is missing."""
+        ...
+
+
+@runtime_checkable
+class TellingSource(ModelSource, Protocol):
+    """A model source that also knows what its models can read."""
+
+    def languages(self, name: str) -> frozenset[str]:
+        """As in `languages.NAMES`; empty where nobody has said so."""
+        ...
+
+    def unknown_pieces(self, name: str, text: str) -> float:
+        """The share of the word-pieces of a text that the model has none for; 0 for models that
+        have one for everything, and for those that do not read pieces."""
         ...

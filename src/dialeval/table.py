@@ -152,7 +152,7 @@ def _notes(manifest: Mapping[str, Any]) -> list[str]:
         notes[-1] += " the scale of another run"
     for metric in manifest["metrics"]:
         if metric["notes"]:
-            reasons = ", ".join(f"{count} {note}" for note, count in metric["notes"].items())
+            reasons = "; ".join(f"{count} {note}" for note, count in metric["notes"].items())
             total = metric["scored"] + metric["missing"]
             notes.append(f"{metric['label']}: {metric['scored']} of {total} scored ({reasons})")
     return notes

@@ -14,6 +14,13 @@ _LETTERS = rf"[^\W{UNSPACED}]+"
 
 WORD = re.compile(rf"(?=\w)[{UNSPACED}]|{_LETTERS}(?:['’-]{_LETTERS})*")
 
+ALONE = UNSPACED + r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""These, and Thai, Lao, Burmese and Khmer: scripts whose characters are compared one by one."""
+
+LETTERS = rf"(?:[^\W_{ALONE}]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff])+"
+"""Letters and digits of all other scripts, with the marks that Python does not count as letters:
+accents that stand by themselves, Hebrew and Arabic points, Indic vowels."""
+
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 

@@ -169,3 +169,22 @@ def test_tokenized_looking_responses_cause_no_warning(caplog):
         pool.add(score(Bleu(), "that is fine .", "that is fine ."))
     assert pool.result().value == pytest.approx(100)
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "response", "reference"),
+    [
+        ("zh", "我今天很高兴见到你。", "今天见到你我很高兴！"),
+        ("char", "今日はとても楽しかったです。", "今日は本当に楽しかったですね。"),
+        ("char", "วันนี้อากาศดีมาก", "วันนี้อากาศไม่ดี"),
+        ("13a", "Сегодня очень хорошая погода.", "Сегодня у нас хорошая погода."),
+        ("13a", "The café is open.", "The café opens at nine."),
+    ],
+)
+def test_the_default_tokenizer_fits_the_script(tokenizer, response, reference):
+    """A text without spaces is one word to 13a, and matches nothing but itself."""
+    expected = sacrebleu.sentence_bleu(response, [reference], tokenize=tokenizer).score
+    assert score(Bleu(), response, reference).value == expected > 0
+    corpus = sacrebleu.corpus_bleu([response], [[reference]], tokenize=tokenizer).score
+    assert pooled(Bleu(), [(response, (reference,))]).value == corpus
+    assert "tokenize:auto" in str(Bleu().signature())

@@ -16,6 +16,7 @@ from dialeval.compose.composition_file import SHIPPED, save_composition
 from dialeval.compose.fit import fit
 from dialeval.compose.gathering import gather
 from dialeval.errors import InputError, UsageError
+from dialeval.question import Judgement
 from dialeval.registry import make_metric, make_metrics
 from dialeval.sample import Rating, Sample, Turn
 from dialeval.scores import Calibration
@@ -70,6 +71,20 @@ def test_a_missing_value_leaves_no_score_or_its_weight_to_the_others(crs):
     assert rest.note == "without bleu: no references"
     relevance = f"mme-crs:weights={crs},quality=relevance,missing=rescale"
     assert scored(make_metric(relevance), bare)[0].value is None
+
+
+def test_what_sub_metrics_remark_is_said_after_their_names(tmp_path):
+    names = ("mme-fluency", "mme-engagement", "mme-relevance")
+    composition = Composition(tuple(map(term, names)), {"overall": (0.5, 0.25, 0.25)})
+    save_composition(composition, tmp_path / "c.json")
+    metric = make_metric(f"mme-crs:weights={tmp_path / 'c.json'}")
+    cut, both, whole = (Judgement(0.5, *by).answer() for by in ((0, 50), (100, 50), ()))
+    found = metric.score(sample(1), [cut, cut, both])
+    assert found.note == (
+        "mme-fluency, mme-engagement: response truncated to 50 tokens"
+        " + mme-relevance: turns truncated to 100 tokens, response truncated to 50 tokens"
+    )
+    assert metric.score(sample(1), [whole, whole, whole]).note == ""
 
 
 def test_parts_with_scales_of_their_own_are_combined(tmp_path):

@@ -165,7 +165,7 @@ def test_the_relative_contrast_takes_off_what_follow_ups_get_alone():
 
 def test_a_cut_dialogue_is_noted():
     found = ask_and_score(make_metric("full"), TURN, lambda q: answer(-1.0, cut=7))
-    assert found.note == "truncated"
+    assert found.note == "turns truncated"
 
 
 def test_the_signature_names_the_set_of_follow_ups():

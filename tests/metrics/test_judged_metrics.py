@@ -55,12 +55,15 @@ def test_a_dialogue_is_the_mean_over_what_its_system_said():
 
 
 def test_a_score_says_that_its_judge_did_not_read_everything():
-    whole, cut = Judgement(0.25).answer(), Judgement(0.75, cut=1).answer()
-    assert [len(whole), len(cut)] == [1, 2]
-    assert MmeFluency().score(DIALOGUE, [whole, cut]) == Score(0.5, note="truncated")
+    whole, cut = Judgement(0.25).answer(), Judgement(0.75, response=50).answer()
+    note = "response truncated to 50 tokens"
+    assert MmeFluency().score(DIALOGUE, [whole, cut]) == Score(0.5, note=note)
     assert MmeFluency().score(DIALOGUE, [whole, whole]) == Score(0.25)
-    assert Pone().score(TURN, [cut]).note == "truncated"
-    assert BertRuber().score(TURN, [cut]).note == "truncated"
+    assert Pone().score(TURN, [cut]).note == note
+    assert BertRuber().score(TURN, [cut]).note == note
+    both = Judgement(0.75, 100, 50).answer()
+    wanted = "turns truncated to 100 tokens, response truncated to 50 tokens"
+    assert MmeRelevance().score(TURN, [both]).note == wanted
 
 
 def test_where_nobody_is_named_every_turn_counts():

@@ -117,3 +117,11 @@ def test_punctuation_does_not_hide_a_match():
 def test_the_order_of_references_does_not_matter(case):
     (response, references), permuted = case
     assert score(Meteor(), response, *references) == score(Meteor(), response, *permuted)
+
+
+def test_each_character_of_a_script_without_spaces_is_a_word():
+    metric = Meteor()
+    assert metric.words("我爱你!") == ["我", "爱", "你", "!"]
+    assert metric.words("don't über_all हिन्दी") == ["don't", "über_all", "हिन्दी"]
+    assert score(metric, "我爱你", "我很爱你").value > 0
+    assert metric.languages == {"en"}

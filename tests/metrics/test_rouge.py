@@ -101,3 +101,48 @@ def test_released_refuses_options_that_it_would_ignore(option):
     with pytest.raises(UsageError, match="mode=released is PONE's ROUGE-2"):
         make_metric(f"rouge:mode=released,{option}")
     assert "|variant:2|" in str(Rouge(mode="released").signature())
+
+
+class Characters:
+    """For `RougeScorer`: each character is a word."""
+
+    def tokenize(self, text):
+        return [character for character in text if character.isalnum()]
+
+
+class Spaced:
+    """For `RougeScorer`: lower case, without marks at the ends."""
+
+    def tokenize(self, text):
+        return [word.strip(".,?!").lower() for word in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "response", "reference"),
+    [
+        (Characters(), "我今天很高兴见到你。", "今天见到你我很高兴！"),
+        (Characters(), "今日はとても楽しかったです", "今日は本当に楽しかったですね"),
+        (
+            Spaced(),
+            "Ich möchte heute nicht schwimmen.",
+            "Heute möchte ich nicht mit dir schwimmen.",
+        ),
+        (Spaced(), "Сегодня очень хорошая погода.", "Сегодня у нас хорошая погода."),
+        (Spaced(), "आज मौसम बहुत अच्छा है", "आज का मौसम अच्छा है"),
+    ],
+)
+def test_the_words_fit_the_language_of_the_references(tokenizer, response, reference):
+    scorer = RougeScorer(list(THEIR_NAMES.values()), tokenizer=tokenizer)
+    expected = scorer.score(reference, response)
+    found = score(Rouge(), response, reference)
+    for ours, theirs in THEIR_NAMES.items():
+        assert found.parts[ours] == pytest.approx(expected[theirs].fmeasure)
+    assert found.value > 0
+    assert score(Rouge(tokenize="unicode"), response, reference) == found
+    assert "tokenize:auto" in str(Rouge().signature())
+
+
+def test_the_rule_of_rouge_score_can_be_asked_for():
+    assert score(Rouge(tokenize="ascii"), "你好", "你好").value == 0
+    # "für" is "f" and "r" to it, and both are in "f. r."
+    assert score(Rouge(tokenize="ascii"), "für dich ist das nicht", "f r").parts["rouge-1"] > 0

@@ -76,7 +76,15 @@ def test_specificity_of_a_dialogue_is_the_mean_over_the_turns_of_its_system():
     score = metric.score(sample, [pieces([0.5, 0.5]), pieces([0.1], cut=3)])
     assert score.value == pytest.approx((math.log(4) + math.log(10)) / 2)
     assert score.parts["ppl"] == pytest.approx((2 + 10) / 2)
-    assert score.note == "truncated"
+    assert score.note == "response truncated"
+
+
+def test_pieces_that_specificity_does_not_ask_for_are_not_lost():
+    """Its definition reads the first 25 pieces; only a model that reads fewer cuts something."""
+    whole, short = pieces([0.5] * 25, cut=10), pieces([0.5] * 20, cut=15)
+    assert MmeSpecificity().score(turn("long"), [whole]).note == ""
+    assert MmeSpecificity().score(turn("long"), [short]).note == "response truncated"
+    assert MmeSpecificity(tokens=0).score(turn("long"), [whole]).note == "response truncated"
 
 
 def test_a_response_that_a_model_reads_nothing_of_has_no_specificity():

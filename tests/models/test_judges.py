@@ -128,7 +128,8 @@ def test_only_the_last_words_of_a_text_are_read(tmp_path, encoder):
     questions = [Judge(name, (said,), "yes") for said in (long, "no")]
     vectors = [[np.zeros(scorer._config.dimensions)] * 2] * 2
     found = dict(scorer.answer(questions, vectors))
-    assert [Judgement.read(found[i]).cut for i in range(2)] == [1, 0]
+    assert Judgement.read(found[0]).note == "turns truncated to 100 tokens"
+    assert Judgement.read(found[1]).note == ""
 
 
 def test_ruber_reads_the_last_turn_word_by_word(tmp_path, vectors):

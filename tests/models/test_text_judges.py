@@ -177,7 +177,7 @@ def test_turns_lose_their_beginning_and_responses_their_end(base):
     words = tokenizer.convert_ids_to_tokens(ids)
     assert words == ["[CLS]", "sat", "on", "[SEP]", "a", "mat", "and", "[SEP]"]
     assert segments == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert cut == [2]
+    assert cut == [(2, 3)]
     twins = TwinReading(
         tokenizer, TwinJudgeConfig("m", "b", context_tokens=2, response_tokens=3), 24
     )
@@ -189,6 +189,7 @@ def test_turns_lose_their_beginning_and_responses_their_end(base):
     assert said_cut
     ((_, whole_cut),) = twins.responses(["a mat and"])
     assert not whole_cut
+    assert twins.limits(turns_cut, whole_cut) == (2, 0)
 
 
 def test_twins_with_the_same_words_on_both_sides_agree_most(tmp_path, base):

@@ -59,7 +59,7 @@ class Answerer:
 
     def __init__(self, source: ModelSource, cache: AnswerCache | None) -> None:
         self.counts = AnswerCounts()
-        self._source = source
+        self.source = source
         self._cache = cache
         self._models: dict[str, Model] = {}
 
@@ -95,7 +95,7 @@ class Answerer:
         self, name: str, questions: list[Question], askers: tuple[str, ...]
     ) -> Iterator[tuple[Question, Answer]]:
         """Distinct questions with their answers: what is cached at once, the rest as it comes."""
-        fingerprint = self._source.fingerprint(name)
+        fingerprint = self.source.fingerprint(name)
         keys = [question.key(fingerprint) for question in questions]
         known = {} if self._cache is None else self._cached(self._cache, keys)
         missing = []
@@ -137,7 +137,7 @@ class Answerer:
             circle = " asks ".join(repr(model) for model in (*askers, name))
             raise JobError(f"models that ask in a circle: {circle}")
         if name not in self._models:
-            self._models[name] = self._source.load(name)
+            self._models[name] = self.source.load(name)
         model = self._models[name]
         if not hasattr(model, "asks"):
             yield from model.answer(questions)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from dialeval.engine.answers import AnswerCounts, Answerer
 from dialeval.engine.columns import chunk_to_table
 from dialeval.engine.directory import shard_bytes
+from dialeval.engine.out_of_depth import OutOfDepth, language_of_sample
 from dialeval.engine.summary import Pools
 from dialeval.metric import Metric
 from dialeval.question import ModelSource
@@ -80,6 +81,7 @@ def score_chunk(
     """The shard of a chunk; `answerer` keeps its models for the next one."""
     answerer.counts = AnswerCounts()
     scores = _score(chunk.samples, metrics, answerer, under_way)
+    note_languages(chunk.samples, metrics, answerer.source, scores)
     table = chunk_to_table(chunk.samples, scores, metrics)
     pools = Pools(metrics)
     for metric, of_metric in zip(metrics, scores, strict=True):
@@ -132,6 +134,23 @@ def _score(
         return metric.score(sample, [answers[question] for question in asked[m, s]])
 
     return [[score(m, s) for s in range(len(samples))] for m in range(len(metrics))]
+
+
+def note_languages(
+    samples: Sequence[Sample],
+    metrics: Sequence[Metric],
+    source: ModelSource,
+    scores: Sequence[list[Score]],
+) -> None:
+    """Puts a note beside the scores of text that a metric is not made for."""
+    depth = OutOfDepth.of(metrics, source)
+    particular = [m for m, metric in enumerate(metrics) if metric.models() or metric.languages]
+    if not particular:
+        return
+    for s, sample in enumerate(samples):
+        language = language_of_sample(sample)
+        for m in particular:
+            scores[m][s] = depth.noted(metrics[m], sample, scores[m][s], language)
 
 
 def fingerprints(metrics: Sequence[Metric], source: ModelSource) -> dict[str, str]:

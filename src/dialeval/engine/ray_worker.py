@@ -17,7 +17,7 @@ from dialeval.engine.cache import AnswerCache
 from dialeval.engine.chunk import Chunk, ScoredChunk, score_chunk
 from dialeval.errors import DialevalError, JobError
 from dialeval.metric import Metric
-from dialeval.question import Model, ModelSource
+from dialeval.question import Model, ModelSource, TellingSource
 from dialeval.version import __version__
 
 IN_MEMORY = Path(":memory:")
@@ -101,6 +101,14 @@ class LoadedOnce:
         if name not in self._fingerprints:
             self._fingerprints[name] = self._source.fingerprint(name)
         return self._fingerprints[name]
+
+    def languages(self, name: str) -> frozenset[str]:
+        source = self._source
+        return source.languages(name) if isinstance(source, TellingSource) else frozenset()
+
+    def unknown_pieces(self, name: str, text: str) -> float:
+        source = self._source
+        return source.unknown_pieces(name, text) if isinstance(source, TellingSource) else 0.0
 
     def load(self, name: str) -> Model:
         if name not in self._models:

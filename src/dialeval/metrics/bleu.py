@@ -10,6 +10,10 @@ precisions of 0 are smoothed. The score of a system is `corpus_bleu`: counts are
 every order counts. A system's BLEU is therefore not the mean of its responses' BLEU. Of sacreBLEU
 only the tokenizers are called: counting here is faster, and serves the response and the system.
 
+tokenize=auto, the default, takes sacreBLEU's `zh` for a sample in Chinese, its `char` for one in
+another script without spaces (Japanese, Thai, Khmer, ...), and for all others `13a`, its default.
+A sample is in the language of its references (`languages.language_of`).
+
 mode=released is what PONE published, from 0 to 1: see `pone_overlap.released_bleu`. A system's
 score is the mean.
 """
@@ -23,6 +27,7 @@ from functools import cache, partial
 from typing import Literal
 
 from dialeval.errors import UsageError
+from dialeval.languages import UNSPACED, language_of
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.ngram_matches import word_matches
 from dialeval.metrics.pone_overlap import released_bleu
@@ -41,6 +46,7 @@ class Bleu(Metric):
     """Clipped n-gram precision against the references, with a penalty for brevity."""
 
     name = "bleu"
+    version = 2
     needs = frozenset({"references"})
     citation = (
         "Papineni, Roukos, Ward, Zhu: BLEU: a Method for Automatic Evaluation of Machine"
@@ -52,12 +58,14 @@ class Bleu(Metric):
     smoothing: Literal["exp", "floor", "add-k", "none"] = option(
         "exp", "what a precision of 0 gets"
     )
-    tokenize: Literal["13a", "intl", "char", "zh", "none"] = option("13a", "sacreBLEU's tokenizer")
+    tokenize: Literal["auto", "13a", "intl", "char", "zh", "none"] = option(
+        "auto", "sacreBLEU's tokenizer; auto: 13a, or one that fits a script without spaces"
+    )
     lowercase: bool = option(False, "ignore case")
 
     def __post_init__(self) -> None:
         if self.mode == "released":
-            free = (self.smoothing, self.tokenize, self.lowercase) == ("exp", "13a", False)
+            free = (self.smoothing, self.tokenize, self.lowercase) == ("exp", "auto", False)
             if not free:
                 raise UsageError(
                     "metric 'bleu': mode=released fixes smoothing, tokenize and lowercase to what"
@@ -78,16 +86,24 @@ class Bleu(Metric):
 
     def count(self, sample: Sample) -> list[int]:
         """Words of response and reference, then matches and then n-grams of each order."""
-        words = self._words(sample.response or "")
-        references = [self._words(text) for text in sample.references]
+        tokenizer = _tokenizer(self._tokenizer_for(sample))
+        words = self._words(sample.response or "", tokenizer)
+        references = [self._words(text, tokenizer) for text in sample.references]
         length, orders = len(words), range(1, self.n + 1)
         nearest = min((abs(len(one) - length), len(one)) for one in references)[1]
         matches = word_matches(words, references, self.n)
         return [length, nearest, *matches, *(max(0, length - order + 1) for order in orders)]
 
-    def _words(self, text: str) -> list[str]:
-        text = (text.lower() if self.lowercase else text).rstrip()
-        return _tokenizer(self.tokenize)(text).split()
+    def _tokenizer_for(self, sample: Sample) -> str:
+        if self.tokenize != "auto":
+            return self.tokenize
+        if all(text.isascii() for text in sample.references):
+            return "13a"
+        language = language_of(" ".join(sample.references))
+        return "zh" if language == "zh" else "char" if language in UNSPACED else "13a"
+
+    def _words(self, text: str, tokenizer: Callable[[str], str]) -> list[str]:
+        return tokenizer((text.lower() if self.lowercase else text).rstrip()).split()
 
     def from_counts(self, counts: Sequence[int], effective_order: bool) -> Score:
         """BLEU-1 to BLEU-n by the steps of sacreBLEU's `compute_bleu`, once for all of them."""

@@ -74,7 +74,7 @@ class Coherence(Metric):
             return Score.missing("query of one token")
         total = math.fsum(tokens.log_probs)
         value = total if self.mode == "released" else total / len(tokens)
-        return Score(value, token_parts(tokens), "truncated" if tokens.cut else "")
+        return Score(value, token_parts(tokens), "turns truncated" if tokens.cut else "")
 
     def parts(self) -> tuple[Part, ...]:
         return TOKEN_PARTS

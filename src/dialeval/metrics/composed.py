@@ -69,6 +69,10 @@ class ComposedMetric(Metric):
         terms = self.in_use if self.missing == "none" else ()
         return frozenset(need for term, _ in terms for need in term.metric.needs)
 
+    @property
+    def languages(self) -> frozenset[str]:
+        return frozenset(one for term, _ in self.in_use for one in term.metric.languages)
+
     @abstractmethod
     def chosen(self, composition: Composition) -> Weights:
         """The weights of the terms, in their order."""
@@ -79,7 +83,8 @@ class ComposedMetric(Metric):
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         parts: dict[str, PartValue] = {}
         weighted: list[tuple[float, float]] = []
-        lacking, remarks, start = [], [], 0
+        remarks: dict[str, list[str]] = {}
+        lacking, start = [], 0
         for term, weight in self.in_use:
             end = start + len(_questions(term, sample))
             found = _score(term, sample, answers[start:end])
@@ -90,12 +95,13 @@ class ComposedMetric(Metric):
             scaled = term.scaled(found.value, found.parts)
             parts[term.spec] = scaled
             weighted.append((weight, scaled))
-            remarks += [found.note] if found.note else []
+            if found.note:
+                remarks.setdefault(found.note, []).append(term.metric.name)
         if not weighted or (lacking and self.missing == "none"):
             return Score(None, parts, lacking[0])
         shared = math.fsum(weight for weight, _ in weighted)
         value = math.fsum(weight * scaled for weight, scaled in weighted) / shared
-        note = f"without {lacking[0]}" if lacking else next(iter(remarks), "")
+        note = f"without {lacking[0]}" if lacking else _who_says(remarks)
         return Score(min(1.0, max(0.0, value)), parts, note)
 
     def parts(self) -> tuple[Part, ...]:
@@ -145,6 +151,14 @@ class MmeAvg(ComposedMetric):
 
     def chosen(self, composition: Composition) -> Weights:
         return composition.average.weights
+
+
+def _who_says(remarks: Mapping[str, Sequence[str]]) -> str:
+    """`mme-fluency, mme-engagement: response truncated to 50 tokens`: each remark of sub-metrics,
+    after those that made it."""
+    return " + ".join(
+        f"{', '.join(dict.fromkeys(names))}: {remark}" for remark, names in remarks.items()
+    )
 
 
 def _questions(term: Term, sample: Sample) -> Sequence[Question]:

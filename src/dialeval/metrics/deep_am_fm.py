@@ -93,7 +93,7 @@ class DeepAmFm(Metric):
         if self.mode == "released":
             parts["am_sign"] = NEGATED if sample.response is None else 1.0
         cut = any(one.cut for some in tokens for one in some)
-        return Score(self.combine(parts), parts, "truncated" if cut else "")
+        return Score(self.combine(parts), parts, "turns truncated" if cut else "")
 
     def _fluency(self, texts: Sequence[TokenLogProbs]) -> float:
         if self.referenced:

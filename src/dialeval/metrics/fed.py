@@ -82,7 +82,7 @@ class Fed(Metric):
         }
         overall = math.fsum(parts.values()) / len(parts)
         value = overall if self.quality == "overall" else parts[self.quality]
-        return Score(value, parts, "truncated" if any(tokens.cut for tokens in found) else "")
+        return Score(value, parts, "turns truncated" if any(tokens.cut for tokens in found) else "")
 
     def _side(self, texts: Sequence[str], likelihood: Mapping[str, float]) -> float:
         total = math.fsum(likelihood[text] for text in texts)

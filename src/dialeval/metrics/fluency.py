@@ -58,7 +58,7 @@ class Fluency(Metric):
             if not len(tokens):
                 return Score.missing("one token")
         value = math.fsum(tokens.log_probs) / len(tokens)
-        return Score(value, token_parts(tokens), "truncated" if tokens.cut else "")
+        return Score(value, token_parts(tokens), "response truncated" if tokens.cut else "")
 
     def parts(self) -> tuple[Part, ...]:
         return TOKEN_PARTS

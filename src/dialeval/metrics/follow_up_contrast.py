@@ -74,7 +74,8 @@ class FollowUpContrast(Metric):
         praise = math.fsum(values[:split]) / split
         complaint = math.fsum(values[split:]) / (len(values) - split)
         parts = {"positive": praise, "negative": complaint}
-        return Score(praise - complaint, parts, "truncated" if any(t.cut for t in found) else "")
+        note = "turns truncated" if any(tokens.cut for tokens in found) else ""
+        return Score(praise - complaint, parts, note)
 
     def parts(self) -> tuple[Part, ...]:
         return (

@@ -91,7 +91,7 @@ class Full(Metric):
             values = [math.exp(-tokens.mean) for tokens in found]
             value = math.fsum(values) / len(values)
         parts = dict(zip(self.texts.negative, values, strict=True))
-        return Score(value, parts, "truncated" if any(tokens.cut for tokens in found) else "")
+        return Score(value, parts, "turns truncated" if any(tokens.cut for tokens in found) else "")
 
     def parts(self) -> tuple[Part, ...]:
         what = "perplexity" if self.mode == "released" else "negative log-likelihood"

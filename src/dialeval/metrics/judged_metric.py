@@ -3,7 +3,6 @@ dialogue as a whole is the mean over the turns of its system."""
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,9 +36,8 @@ class JudgedMetric(Metric):
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return nothing_to_judge(sample)
-        found = [Judgement.read(answer) for answer in answers]
-        note = next((one.note for one in found if one.cut), "")
-        return Score(math.fsum(one.value for one in found) / len(found), note=note)
+        found = Judgement.over([Judgement.read(answer) for answer in answers])
+        return Score(found.value, note=found.note)
 
     @property
     def needs_context(self) -> bool:

@@ -15,8 +15,10 @@ cut to `purchas`, does not find `buy`. Nor is it the Java program METEOR 1.5, wh
 paraphrases, function words and tuned parameters.
 
 NLTK wants words, not text. tokenize=punctuation makes words of letters and digits, with apostrophes
-inside (`don't`), and lets every other character that is not a space stand alone. tokenize=none
-splits at whitespace only, for text that is already tokenized. Case is ignored.
+inside (`don't`), and lets every other character that is not a space stand alone, as does each
+character of a script without spaces (Chinese, Japanese, Thai, ...). tokenize=none splits at
+whitespace only, for text that is already tokenized. Case is ignored. Stems and synonyms are
+English: in other languages the same words match, and nothing else.
 """
 
 from __future__ import annotations
@@ -32,11 +34,12 @@ from dialeval.metrics.stemming import porter_stemmer
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
+from dialeval.words import ALONE, LETTERS
 
 if TYPE_CHECKING:
     from dialeval.lexicon import NltkView
 
-TOKEN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+TOKEN = re.compile(rf"[{ALONE}]|(?:{LETTERS}|_+)+(?:['’](?:{LETTERS}|_+)+)*|[^\w\s]")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Meteor(Metric):
     """Harmonic mean of word precision and recall after alignment, less a penalty for disorder."""
 
     name = "meteor"
+    version = 2
+    languages = frozenset({"en"})
     needs = frozenset({"references"})
     range = (0.0, 1.0)
     citation = (

@@ -75,8 +75,8 @@ class MmeSpecificity(Metric):
             return Score.missing("no word-pieces")
         turns = [measures(tokens) for tokens in readable]
         parts = {name: math.fsum(turn[name] for turn in turns) / len(turns) for name in turns[0]}
-        cut = any(tokens.cut for tokens in readable)
-        return Score(parts[self.kind], parts, "truncated" if cut else "")
+        cut = any(is_cut(tokens, self.tokens) for tokens in readable)
+        return Score(parts[self.kind], parts, "response truncated" if cut else "")
 
     def parts(self) -> tuple[Part, ...]:
         return (
@@ -93,6 +93,12 @@ class MmeSpecificity(Metric):
 
     def models(self) -> Mapping[str, str]:
         return {"model": self.model}
+
+
+def is_cut(tokens: TokenLogProbs, wanted: int) -> bool:
+    """Whether the model could not read what it was asked to. The first `wanted` pieces are what the
+    metric is defined on: a response that has more has lost nothing."""
+    return bool(tokens.cut) and len(tokens) != wanted
 
 
 def measures(tokens: TokenLogProbs) -> dict[str, float]:

@@ -50,7 +50,7 @@ class Pmi(Metric):
         after, alone = (TokenLogProbs.read(answer) for answer in answers)
         given, base = (math.fsum(t.log_probs) / len(t) for t in (after, alone))
         parts = {"given-context": given, "alone": base}
-        return Score(given - base, parts, "truncated" if after.cut else "")
+        return Score(given - base, parts, "turns truncated" if after.cut else "")
 
     def parts(self) -> tuple[Part, ...]:
         return (

@@ -6,8 +6,13 @@
 
 mode=paper gives the F1 of Google's `rouge_score`, a port of ROUGE-1.5.5: text is lowercased, all
 but a-z and 0-9 separates words, and words of more than three letters may be stemmed. With several
-references each part takes its maximum over them, as `RougeScorer.score_multi` does. A text without
-Latin letters or digits has no words and scores 0.
+references each part takes its maximum over them, as `RougeScorer.score_multi` does.
+
+That rule finds no word in Chinese and cuts German at each umlaut. So tokenize=auto, the default,
+follows it for English and for what may be English, and takes the words of any script for a sample
+whose references are in another language (`languages.language_of`): letters and digits as Unicode
+has them, and each character of a script without spaces by itself. tokenize=ascii or unicode takes
+one of the two for all samples.
 
 mode=released is what PONE published as "ROUGE": see `pone_overlap.released_rouge`.
 """
@@ -21,6 +26,7 @@ from itertools import pairwise
 from typing import Literal
 
 from dialeval.errors import UsageError
+from dialeval.languages import language_of
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.ngram_matches import clipped_matches
 from dialeval.metrics.pone_overlap import released_rouge
@@ -28,9 +34,12 @@ from dialeval.metrics.stemming import porter_stemmer
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
+from dialeval.words import ALONE, LETTERS
 
 WORD = re.compile("[a-z0-9]+")
 """After lowercasing; whatever else there is separates words."""
+
+ANY_WORD = re.compile(f"[{ALONE}]|{LETTERS}")
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class Rouge(Metric):
     """Overlap of n-grams, or of the longest common subsequence, with the best reference."""
 
     name = "rouge"
+    version = 2
     needs = frozenset({"references"})
     range = (0.0, 1.0)
     citation = (
@@ -47,13 +57,20 @@ class Rouge(Metric):
 
     variant: Literal[1, 2, "L"] = option("L", "which ROUGE gives the score")
     stemming: bool = option(False, "compare Porter stems")
+    tokenize: Literal["auto", "ascii", "unicode"] = option(
+        "auto", "words of a-z and 0-9, of any script, or what fits the language of the references"
+    )
     mode: Literal["paper", "released"] = option("paper", "rouge_score, or PONE's ROUGE-2")
 
     def __post_init__(self) -> None:
-        if self.mode == "released" and (self.variant, self.stemming) != ("L", False):
+        if self.mode == "released" and (self.variant, self.stemming, self.tokenize) != (
+            "L",
+            False,
+            "auto",
+        ):
             raise UsageError(
                 "metric 'rouge': mode=released is PONE's ROUGE-2 without stemming, whatever the"
-                " variant. Leave variant and stemming out, or use mode=paper."
+                " variant. Leave variant, stemming and tokenize out, or use mode=paper."
             )
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
@@ -61,20 +78,32 @@ class Rouge(Metric):
         if self.mode == "released":
             value = released_rouge(response, sample.references)
             return Score.missing("no words") if value is None else Score(value, {"rouge-2": value})
-        words = self._words(response)
-        found = [_overlaps(words, self._words(text)) for text in sample.references]
+        rule = WORD if self._ascii(sample) else ANY_WORD
+        words = self._words(response, rule)
+        found = [_overlaps(words, self._words(text, rule)) for text in sample.references]
         unigrams, bigrams, sequence = found[0] if len(found) == 1 else map(max, *found)
         parts = {"rouge-1": unigrams, "rouge-2": bigrams, "rouge-L": sequence}
         return Score(parts[f"rouge-{self.variant}"], parts)
 
-    def _words(self, text: str) -> list[str]:
+    def _ascii(self, sample: Sample) -> bool:
+        if self.tokenize != "auto":
+            return self.tokenize == "ascii"
+        if all(text.isascii() for text in (sample.response or "", *sample.references)):
+            return True  # both rules find the same words
+        return not language_of(" ".join(sample.references))
+
+    def _words(self, text: str, rule: re.Pattern[str]) -> list[str]:
         """Those of `rouge_score.tokenize`, which splits, joins and checks them one by one."""
-        words = WORD.findall(text.lower())
+        words = rule.findall(text.lower())
         if not self.stemming:
             return words
         stem = porter_stemmer().stem
         stems = [stem(word) if len(word) > 3 else word for word in words]
-        return [stem for stem in stems if WORD.fullmatch(stem)]
+        return [stem for stem in stems if rule.fullmatch(stem)]
+
+    @property
+    def languages(self) -> frozenset[str]:
+        return frozenset({"en"}) if self.stemming else frozenset()
 
     def parts(self) -> tuple[Part, ...]:
         if self.mode == "released":

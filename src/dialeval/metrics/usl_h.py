@@ -25,9 +25,9 @@ from dialeval.metric import Metric, Part, option
 from dialeval.metrics.judged_metric import judged_turns, nothing_to_judge
 from dialeval.metrics.mme_fluency import MmeFluency
 from dialeval.metrics.mme_relevance import MmeRelevance
-from dialeval.metrics.mme_specificity import MmeSpecificity, measures
+from dialeval.metrics.mme_specificity import MmeSpecificity, is_cut, measures
 from dialeval.models.presets import model_option
-from dialeval.question import Answer, Question, TokenLogProbs
+from dialeval.question import Answer, Judgement, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score
 
@@ -81,8 +81,11 @@ class UslH(Metric):
                 [measures(tokens)["nll"] if len(tokens) else 0.0 for tokens in likelihoods]
             ),
         }
-        cut = any(tokens.cut for tokens in likelihoods)
-        return Score(self.combine(parts), parts, "truncated" if cut else "")
+        cut = any(is_cut(tokens, self.tokens) for tokens in likelihoods)
+        judged = [Judgement.read(answer) for place, answer in enumerate(answers) if place % 3 < 2]
+        read = Judgement.over(judged)
+        note = read.note or ("response truncated" if cut else "")
+        return Score(self.combine(parts), parts, note)
 
     def parts(self) -> tuple[Part, ...]:
         return (

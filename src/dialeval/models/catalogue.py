@@ -69,6 +69,7 @@ class Entry:
     size   bytes to download (hub: rounded, the hub itself knows better)
     facts  what a loader must know and the files do not say
     base   the model that an adapter changes, or a judge asks; it is fetched along
+    languages  what it learned to read, as in `languages.NAMES`
     """
 
     name: str
@@ -79,6 +80,7 @@ class Entry:
     size: int
     facts: Mapping[str, str] = field(default_factory=dict)
     base: str | None = None
+    languages: tuple[str, ...] = ("en",)
 
 
 def _files(sums: str) -> tuple[File, ...]:
@@ -339,6 +341,7 @@ _ENTRIES = (
         Hub("google-bert/bert-base-chinese"),
         412_000_000,
         {"pooling": "mean"},
+        languages=("zh",),
     ),
     Entry(
         "princeton-nlp/sup-simcse-bert-base-uncased",

@@ -91,8 +91,11 @@ class PairScorer:
                 return (question.text,)
         raise cannot_answer(question, "a scorer of pairs")
 
-    def _cut(self, question: Question) -> int:
-        return sum(too_long(text, self._config.truncate_words) for text in self._texts(question))
+    def _cut(self, question: Question) -> tuple[int, int]:
+        """How many words are read of what was cut: of each turn, and of the response."""
+        most = self._config.truncate_words
+        *turns, response = (too_long(text, most) for text in self._texts(question))
+        return most * any(turns), most * response
 
     def _embed(self, text: str) -> Embed:
         words = last_words(text, self._config.truncate_words)
@@ -110,7 +113,7 @@ class PairScorer:
         for start in range(0, len(judged), BATCH):
             some = judged[start : start + BATCH]
             for position, score in zip(some, self._scores([answers[p] for p in some]), strict=True):
-                yield position, Judgement(score, self._cut(questions[position])).answer()
+                yield position, Judgement(score, *self._cut(questions[position])).answer()
 
     def _scores(self, answers: Sequence[Sequence[Answer]]) -> Any:
         vectors = [torch.from_numpy(np.array(own, dtype=np.float32)) for own in answers]

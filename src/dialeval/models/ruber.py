@@ -91,10 +91,15 @@ class RuberScorer:
                 return [WordVectors(vectors, question.words)]
         raise cannot_answer(question, "a scorer on word vectors")
 
-    def _cut(self, question: Question) -> int:
+    def _cut(self, question: Question) -> tuple[int, int]:
+        """How many words are read of what was cut: of the last turn, and of the response."""
         assert isinstance(question, Judge)
-        texts = (*question.turns[-1:], question.response)
-        return sum(len(treebank_words(text.lower())) > self._config.words for text in texts)
+        most = self._config.words
+        *turn, response = (
+            most * (len(treebank_words(text.lower())) > most)
+            for text in (*question.turns[-1:], question.response)
+        )
+        return sum(turn), response
 
     def answer(
         self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
@@ -111,7 +116,7 @@ class RuberScorer:
             scores = self._scores([pairs[number] for number in batch])
             for number, score in zip(batch, scores, strict=True):
                 question = questions[judged[number]]
-                yield judged[number], Judgement(score, self._cut(question)).answer()
+                yield judged[number], Judgement(score, *self._cut(question)).answer()
 
     def _scores(self, pairs: Sequence[Sequence[torch.Tensor]]) -> Any:
         device = self._network.bilinear.device

@@ -16,7 +16,7 @@ from dialeval.models.catalogue import Package, Role, Wheel
 from dialeval.models.gguf import converted, gguf_fingerprint
 from dialeval.models.hub import commit_of, damaged
 from dialeval.models.identity import KnownDigests, fingerprint_of, wheel_fingerprint
-from dialeval.models.loading import is_out_of_memory
+from dialeval.models.loading import SURROGATE, is_out_of_memory, text_tokenizer
 from dialeval.models.locate import Located, locate
 from dialeval.models.store import RECORD, damage, read_record
 from dialeval.models.weights import (
@@ -50,10 +50,30 @@ class Models:
         self.device = device
         self._told: dict[str, str] = {}
         self._weights = SharedWeights()
+        self._tokenizers: dict[Path, Any] = {}
 
     def fingerprint(self, name: str) -> str:
         self._told[name] = fingerprint(locate(name))
         return self._told[name]
+
+    def languages(self, name: str) -> frozenset[str]:
+        found: Located | None = locate(name)
+        while found is not None and found.entry is None:
+            found = found.base  # an adapter or a judge of somebody's own reads what its base does
+        return frozenset(found.entry.languages) if found and found.entry else frozenset()
+
+    def unknown_pieces(self, name: str, text: str) -> float:
+        found = locate(name)
+        while found.base is not None:
+            found = found.base
+        if found.role not in ("encoder", "classifier"):
+            return 0.0
+        if found.directory not in self._tokenizers:
+            self._tokenizers[found.directory] = text_tokenizer(found.directory)
+        tokenizer = self._tokenizers[found.directory]
+        clean = SURROGATE.sub("\ufffd", text)
+        ids = tokenizer([clean], add_special_tokens=False, verbose=False).input_ids[0]
+        return ids.count(tokenizer.unk_token_id) / len(ids) if ids else 0.0
 
     def load(self, name: str) -> Model:
         found = locate(name)

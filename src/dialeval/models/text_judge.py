@@ -124,8 +124,8 @@ class Reading:
 
     def __call__(
         self, questions: Sequence[tuple[Sequence[str], str]]
-    ) -> tuple[list[Segmented], list[int]]:
-        """Of (turns, response) each: token ids, and how many texts were cut."""
+    ) -> tuple[list[Segmented], list[tuple[int, int]]]:
+        """Of (turns, response) each: token ids, and how many tokens are read of what was cut."""
         responses = self._ids([response for _, response in questions])
         contexts = (
             self._ids([" ".join(turn.strip() for turn in turns) for turns, _ in questions])
@@ -134,7 +134,10 @@ class Reading:
         )
         pairs = list(zip(contexts, responses, strict=True))
         cut = [
-            (len(context) > self._context) + (len(response) > self._response)
+            (
+                self._context if len(context) > self._context else 0,
+                self._response if len(response) > self._response else 0,
+            )
             for context, response in pairs
         ]
         return [self._join(*pair) for pair in pairs], cut
@@ -208,7 +211,7 @@ class TextJudge:
         for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):
             scores = self._scores([encoded[number] for number in batch]).cpu().numpy()
             for number, score in zip(batch, scores, strict=True):
-                yield number, Judgement(score, cut[number]).answer()
+                yield number, Judgement(score, *cut[number]).answer()
 
     def _scores(self, batch: Sequence[Segmented]) -> torch.Tensor:
         try:

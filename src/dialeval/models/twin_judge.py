@@ -93,6 +93,10 @@ class TwinReading:
     def responses(self, texts: Sequence[str]) -> list[tuple[Ids, bool]]:
         return [self._marked(ids[: self._response], ids) for ids in self._ids(texts)]
 
+    def limits(self, turns_cut: bool, response_cut: bool) -> tuple[int, int]:
+        """How many tokens are read of what was cut."""
+        return self._context * turns_cut, self._response * response_cut
+
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:
             return []
@@ -151,7 +155,8 @@ class TwinJudge:
         with torch.inference_mode():
             scores = self._network.logits(cosines).double().sigmoid().cpu().numpy()
         for position, (score, pair) in enumerate(zip(scores, pairs, strict=True)):
-            yield position, Judgement(score, sum(cut for _, cut in pair)).answer()
+            cut = self._read.limits(*(was_cut for _, was_cut in pair))
+            yield position, Judgement(score, *cut).answer()
 
     def _vectors(self, texts: Sequence[Ids]) -> dict[Ids, torch.Tensor]:
         found: dict[Ids, torch.Tensor] = {}

@@ -15,7 +15,7 @@ from dialeval.datasets import DATASETS, find_dataset
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.places import cache_directory
-from dialeval.question import Model, ModelSource
+from dialeval.question import Model, ModelSource, TellingSource
 from dialeval.sample import Sample
 
 REPEATED = {
@@ -158,6 +158,14 @@ class LoadedOnce:
         if name not in self._fingerprints:
             self._fingerprints[name] = self._get().fingerprint(name)
         return self._fingerprints[name]
+
+    def languages(self, name: str) -> frozenset[str]:
+        source = self._get()
+        return source.languages(name) if isinstance(source, TellingSource) else frozenset()
+
+    def unknown_pieces(self, name: str, text: str) -> float:
+        source = self._get()
+        return source.unknown_pieces(name, text) if isinstance(source, TellingSource) else 0.0
 
     def load(self, name: str) -> Model:
         if name not in self._loaded:
