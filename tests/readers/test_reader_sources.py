@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from dialeval.errors import InputError
-from dialeval.readers import Place, Problems, Source, load, source
+from dialeval.errors import InputError, UsageError
+from dialeval.readers import Place, Problems, Source, archive, load
 from dialeval.readers.json_stream import array_elements
 
 from .conftest import Read
@@ -58,9 +58,55 @@ def test_a_damaged_archive_is_a_problem(read: Read) -> None:
 def test_a_small_archive_of_a_huge_line_is_an_error(
     read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setenv("DIALEVAL_LONGEST_RECORD", "1000000")
     reading = read(zstandard.compress(b'{"response": "' + b"a" * (1 << 24)))
-    assert reading.problems == [":1: the line is longer than 1 million characters"]
+    assert reading.problems == [
+        ":1: the line is longer than 1,000,000 characters. If that is right, set"
+        " DIALEVAL_LONGEST_RECORD to a larger number"
+    ]
+
+
+def test_a_long_record_is_refused_until_the_limit_is_raised(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = b'{"response": "' + b"a " * (1 << 22) + b'"}\n'
+    for record in (line, b"[" + line + b"]"):
+        assert "is longer than 8,388,608 characters" in read(record).problems[0]
+        monkeypatch.setenv("DIALEVAL_LONGEST_RECORD", "20000000")
+        reading = read(record)
+        assert not reading.problems
+        assert len(reading.samples) == 1
+        monkeypatch.delenv("DIALEVAL_LONGEST_RECORD")
+
+
+def test_an_archive_of_blank_lines_is_given_up_early(read: Read) -> None:
+    reading = read(zstandard.compress(RECORDS + b"\n" * (1 << 25)))
+    assert "there are more than 1,048,576 blank lines in a row" in reading.problems[0]
+    few = read(RECORDS + b"\n" * 1000 + RECORDS)
+    assert not few.problems
+
+
+def test_unpacked_blocks_are_bounded() -> None:
+    packed = archive.Rejoined(zstandard.compress(b"\n" * (1 << 25)), io.BytesIO())
+    sizes = [len(block) for block in archive.decompressed(packed)]
+    assert sum(sizes) == 1 << 25
+    assert max(sizes) <= archive.BLOCK
+
+
+def test_a_table_with_more_columns_than_a_row_can_mean_is_refused(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = "\n".join(",".join(["response", *(f"c{i}" for i in range(5000))]) for _ in range(2))
+    assert "header: the table has more than 4,096 columns" in read(table.encode()).problems[0]
+    monkeypatch.setenv("DIALEVAL_MOST_COLUMNS", "6000")
+    assert len(read(table.encode()).samples) == 1
+
+
+@pytest.mark.parametrize("given", ["many", "0", "-1", ""])
+def test_a_limit_is_a_whole_number(read: Read, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("DIALEVAL_LONGEST_RECORD", given)
+    with pytest.raises(UsageError, match="expected a whole number above 0"):
+        read(RECORDS)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

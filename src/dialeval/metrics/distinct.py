@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dialeval.metric import Metric, Part, option
@@ -61,8 +62,8 @@ class Distinct(Metric):
         words = self.words(sample)
         counts = {}
         for order in ORDERS:
-            ngrams = list(zip(*(words[start:] for start in range(order)), strict=False))
-            counts[order] = (len(set(ngrams)), len(ngrams))
+            different = len(set(zip(*(islice(words, n, None) for n in range(order)), strict=False)))
+            counts[order] = (different, max(0, len(words) - order + 1))
         return self.to_score(counts, words)
 
     def words(self, sample: Sample) -> list[str]:

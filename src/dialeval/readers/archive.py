@@ -21,7 +21,8 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = tuple(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))
 
 _ZSTD_STEP = 1 << 10
-"""zstd packs up to 128 KiB into 4 bytes: compressed input is fed in sips to bound the output."""
+"""zstd packs up to 128 KiB into 4 bytes: compressed input is fed in sips to bound the output at 32
+MiB, which are handed on in blocks."""
 
 
 class ByteStream(Protocol):
@@ -77,7 +78,8 @@ def _zstd(stream: ByteStream) -> Iterator[bytes]:
         if not inside:
             frame = decompressor.decompressobj()
         if len(ready) >= BLOCK:
-            yield bytes(ready)
+            for start in range(0, len(ready), BLOCK):
+                yield bytes(ready[start : start + BLOCK])
             ready.clear()
     yield bytes(ready)
     if inside:

@@ -18,8 +18,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dialeval.readers.limits import RECORD
 from dialeval.readers.reader import Place, UnreadableError
-from dialeval.readers.source import LONGEST_LINE, Source
+from dialeval.readers.source import Source
 
 _decoder = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -177,10 +178,8 @@ class _Window:
         """Drop what was decoded, then at least double the rest; False at the end of the text."""
         line = self.line  # also counts the lines that are dropped below
         rest = len(self.text) - self.position
-        if rest > LONGEST_LINE:
-            raise UnreadableError(
-                f"the record is longer than {LONGEST_LINE >> 20} million characters", line
-            )
+        if rest > RECORD.value:
+            raise UnreadableError(RECORD.exceeded("the record is longer than"), line)
         parts: list[str] = []
         more = 0
         while more <= rest and (piece := next(self._pieces, None)) is not None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dialeval.errors import did_you_mean
+from dialeval.readers.limits import COLUMNS
 from dialeval.readers.plain_record import NAMES, maker, renamed
 from dialeval.readers.rating_columns import (
     half_named,
@@ -100,6 +101,8 @@ def _read(source: Source, place: Place, options: ReadOptions, delimiter: str) ->
     table = rows(source, place, delimiter)
     line, cells = next(table, (0, []))
     place.line = line
+    if len(cells) > COLUMNS.value:
+        raise UnreadableError(COLUMNS.exceeded("the table has more than"), line, "header")
     header = column_names(cells)
     _check_header(header, options)
     columns = rating_columns(header, options)

@@ -19,14 +19,12 @@ from typing import IO, cast
 
 from dialeval.readers.archive import ByteStream, Rejoined, decompressed, is_compressed
 from dialeval.readers.decoding import as_utf8, decode, whole_characters
+from dialeval.readers.limits import BLANK, RECORD
 from dialeval.readers.reader import Place, UnreadableError
 from dialeval.remote import is_url, open_url
 
 HEAD = 1 << 16
 """How much of the start of a file decides on its format."""
-
-LONGEST_LINE = 1 << 26
-"""64 Mi characters. A longer line is a file without line ends, or an attack on the memory."""
 
 
 class Source:
@@ -190,7 +188,8 @@ class Source:
 
     def lines(self, place: Place) -> Iterator[tuple[int, str]]:
         """(line number from 1, line without its end), decoded as it is asked for."""
-        number, parts, length = 0, list[str](), 0
+        number, parts, length, blank = 0, list[str](), 0, 0
+        longest, most_blank = RECORD.value, BLANK.value
         for piece in self.text(place):
             *whole, rest = piece.split("\n")
             unread = length + len(piece)
@@ -199,6 +198,11 @@ class Source:
                 parts, length = [], 0
             for line in whole:
                 number += 1
+                blank = 0 if line else blank + 1
+                if blank > most_blank:
+                    raise UnreadableError(BLANK.exceeded("there are more than"), number)
+                if len(line) > longest:
+                    raise UnreadableError(RECORD.exceeded("the line is longer than"), number)
                 unread -= len(line) + 1
                 self._unread = unread
                 yield number, line[:-1] if line.endswith("\r") else line
@@ -206,11 +210,8 @@ class Source:
             if rest:
                 parts.append(rest)
                 length += len(rest)
-                if length > LONGEST_LINE:
-                    raise UnreadableError(
-                        f"the line is longer than {LONGEST_LINE >> 20} million characters",
-                        number + 1,
-                    )
+                if length > longest:
+                    raise UnreadableError(RECORD.exceeded("the line is longer than"), number + 1)
         if parts:
             yield number + 1, "".join(parts).removesuffix("\r")
 
