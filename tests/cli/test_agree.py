@@ -158,6 +158,16 @@ def test_bad_files_of_scores_are_refused(dialeval, rated, text):
     assert "bad.csv" in done.err
 
 
+def test_several_scores_are_held_against_the_same_ratings(dialeval, rated):
+    """The first of two was dropped without a word; what export writes could not be read."""
+    (rated / "mine.csv").write_text("id,mine\n" + "".join(f"s{i},{-i}\n" for i in range(9)))
+    dialeval("export", str(rated / "run"), "--to", "csv", "-o", str(rated / "export.csv"))
+    both = ["--scores", str(rated / "mine.csv"), "--scores", str(rated / "export.csv")]
+    done = dialeval("agree", str(rated / "rated.jsonl"), *both, "--json")
+    assert done.code == 0, done.err
+    assert {row["metric"]: row["n"] for row in json.loads(done.out)} == {"mine": 9, "length": 10}
+
+
 def test_scores_of_other_samples_are_refused(dialeval, rated):
     (rated / "other.csv").write_text("id,mine\nx1,1\n")
     done = dialeval("agree", str(rated / "rated.jsonl"), "--scores", str(rated / "other.csv"))

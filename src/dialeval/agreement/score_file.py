@@ -1,36 +1,84 @@
-"""Scores that another tool computed: a table with a column `id` and one column for each metric.
+"""Scores from anywhere: tables with a column `id` and one column for each metric, or runs.
 
-A run will do as well: ratings that were collected after scoring are held against it by id.
+A run will do as well: ratings that were collected after scoring are held against it by id. So will
+what `dialeval export` makes of one, as CSV, JSON lines or Parquet: of its columns the scores are
+read, and texts, ratings, parts and notes are left. Another tool's table has commas, semicolons or
+tabs, whichever makes a header with a column `id`, or is JSON; there every column is a metric.
 
-Commas, semicolons or tabs, whichever makes a header with a column `id`. Like any other file it may
-be compressed, and all that is wrong with it is told at once.
+Several tables are joined by id. A metric may be in more than one of them if no sample is, and if
+runs measured it in the same way. Like any other file a table may be compressed, and all that is
+wrong with it is told at once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from dialeval.agreement.comparable import differing_fields
 from dialeval.errors import InputError, UsageError, did_you_mean
 from dialeval.metric import Direction
+from dialeval.readers import parquet
+from dialeval.readers.json_stream import json_records
 from dialeval.readers.plain_csv import column_names, first_row, rows
 from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.run import Run, open_run
+from dialeval.scores import Signature
 from dialeval.spreadsheet import restored
 
 Scores = Mapping[str, Mapping[str, float | None]]
 """Metric -> id of the sample -> score."""
 
+Row = tuple[int, Mapping[str, Any]]
+"""A line, and what stands in each column there."""
+
+ID, NOTE = "id", ".note"
+
+
+def read_all_scores(paths: Sequence[Path]) -> Scores:
+    """The scores of several tables or runs together."""
+    _check_runs_agree(paths)
+    joined: dict[str, dict[str, float | None]] = {}
+    origins: dict[str, dict[str, Path]] = {}
+    for path in paths:
+        for metric, scores in read_scores(path).items():
+            known, seen = joined.setdefault(metric, {}), origins.setdefault(metric, {})
+            if twice := next((ident for ident in scores if ident in known), None):
+                raise UsageError(
+                    f"{metric!r} of the sample {twice[:80]!r} is in {seen[twice]} and in {path}."
+                    " Leave one of them out, or rename the metric."
+                )
+            known.update(scores)
+            seen.update(dict.fromkeys(scores, path))
+    return joined
+
+
+def _check_runs_agree(paths: Sequence[Path]) -> None:
+    """Runs that measured a metric differently do not make one column of scores."""
+    found: dict[str, tuple[Path, Signature]] = {}
+    for path in paths:
+        if not _is_run(path):
+            continue
+        for label, signature in open_run(path).signatures.items():
+            own = Signature.parse(signature.short())
+            first, other = found.setdefault(label, (path, own))
+            if different := differing_fields([other, own]):
+                raise UsageError(
+                    f"{first} and {path} measured {label!r} differently"
+                    f" ({', '.join(different)}): their scores are not one metric's. Leave one out."
+                )
+
 
 def read_scores(path: Path) -> Scores:
-    """All of its columns. An empty cell or NaN is a missing score; all else must be a number."""
+    """An empty cell or NaN is a missing score; all else must be a number."""
     problems = Problems()
     place = Place(problems, str(path))
     scores: dict[str, dict[str, float | None]] = {}
-    if (path / "manifest.json").is_file():
+    if _is_run(path):
         return scores_of_run(open_run(path))
     try:
         source = Source(path)
@@ -38,9 +86,7 @@ def read_scores(path: Path) -> Scores:
             raise UsageError(f"{path}: is a folder, not a table of scores")
         if source.is_missing:
             raise UsageError(f"{path}: there is no such file of scores")
-        if b"\0" in source.head:
-            raise UsageError(f"{path}: is binary, not a table of scores")
-        scores = _read(source, place)
+        scores = _read(_rows(source, place), place)
     except UnreadableError as error:
         place.line = error.line
         place.error(error.field, error.problem)
@@ -50,6 +96,10 @@ def read_scores(path: Path) -> Scores:
     if all(value is None for of_metric in scores.values() for value in of_metric.values()):
         raise UsageError(f"{path}: there is no score in it, only empty cells and NaN")
     return scores
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "manifest.json").is_file()
 
 
 def scores_of_run(run: Run) -> Scores:
@@ -62,54 +112,122 @@ def scores_of_run(run: Run) -> Scores:
     return scores
 
 
-def known_directions(path: Path) -> dict[str, Direction]:
-    """Which way the metrics of a run are better; a table does not say."""
-    if not (path / "manifest.json").is_file():
-        return {}
-    return {metric["label"]: metric["direction"] for metric in open_run(path).manifest["metrics"]}
+def known_directions(paths: Iterable[Path]) -> dict[str, Direction]:
+    """Which way the metrics of runs are better; a table does not say."""
+    return {
+        metric["label"]: metric["direction"]
+        for path in paths
+        if _is_run(path)
+        for metric in open_run(path).manifest["metrics"]
+    }
 
 
-def _read(source: Source, place: Place) -> dict[str, dict[str, float | None]]:
-    table = rows(source, place, _delimiter(source))
-    line, cells = next(table, (0, []))
-    header = column_names(cells)
-    _check_header(source.name, header)
-    metrics = [name for name in header if name != "id"]
-    scores: dict[str, dict[str, float | None]] = {name: {} for name in metrics}
+def _rows(source: Source, place: Place) -> Iterator[Row]:
+    if parquet.recognises(source):
+        return _parquet_rows(source)
+    if b"\0" in source.head:
+        raise UsageError(f"{source.name}: is binary, not a table of scores")
+    if source.text_head.lstrip().startswith(("{", "[")):
+        return _json_rows(source, place)
+    return _cell_rows(source, place)
+
+
+def _read(table: Iterator[Row], place: Place) -> dict[str, dict[str, float | None]]:
+    scores: dict[str, dict[str, float | None]] = {}
     seen: set[str] = set()
-    for line, cells in table:
+    metrics: dict[tuple[str, ...], list[str]] = {}
+    for line, row in table:
         place.line = line
+        columns = tuple(row)
+        if columns not in metrics:
+            metrics[columns] = _scored(columns)
+        ident = str(row.get(ID) or "").strip()
+        if not ident:
+            place.error(ID, "missing")
+        elif ident in seen:
+            place.error(ID, f"{ident[:80]!r} occurs twice")
+        seen.add(ident)
+        for name in metrics[columns]:
+            scores.setdefault(name, {})[ident] = _number(row[name], name, place)
+    return scores
+
+
+def _scored(columns: Sequence[str]) -> list[str]:
+    """The columns that hold scores. In what `dialeval export` writes each metric has a note."""
+    exported = [
+        name.removesuffix(NOTE)
+        for name in columns
+        if name.endswith(NOTE) and name.removesuffix(NOTE) in columns
+    ]
+    return exported or [name for name in columns if name != ID]
+
+
+def _cell_rows(source: Source, place: Place) -> Iterator[Row]:
+    table = rows(source, place, _delimiter(source))
+    _, cells = next(table, (0, []))
+    header = _with_id(column_names(cells))
+    _check_header(source.name, header)
+    empty = True
+    for line, cells in table:
+        empty = False
         if len(cells) != len(header):
+            place.line = line
             place.error("", f"{len(cells)} cells, but the header has {len(header)} columns")
             continue
         row = dict(zip(header, cells, strict=True))
-        ident = restored(row["id"].strip())
-        if not ident:
-            place.error("id", "missing")
-        elif ident in seen:
-            place.error("id", f"{ident[:80]!r} occurs twice")
-        seen.add(ident)
-        for name in metrics:
-            scores[name][ident] = _number(row[name], name, place)
-    if not seen:
+        yield line, {**row, ID: restored(row[ID].strip())}
+    if empty:
         raise UnreadableError("there is a header but no row below it", 1)
-    return scores
+
+
+def _json_rows(source: Source, place: Place) -> Iterator[Row]:
+    for line, record in json_records(source, place):
+        if isinstance(record, dict):
+            yield line, dict(zip(_with_id(list(record)), record.values(), strict=True))
+        else:
+            place.line = line
+            place.error("", f"expected an object with an id and scores, not {shown(str(record))}")
+
+
+def _parquet_rows(source: Source) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        with source.seekable() as file:
+            table = pq.ParquetFile(file, page_checksum_verification=True)
+            header = [str(name) for name in table.schema_arrow.names]
+            _check_header(source.name, header)
+            for batch in table.iter_batches(columns=[ID, *_scored(header)]):
+                for row in batch.to_pylist():
+                    number += 1
+                    # The notes tell scores from the rest, and are not read themselves.
+                    yield number, row
+    except (pa.ArrowException, OSError, ValueError) as error:
+        first_line = (str(error).splitlines() or [""])[0][:200]
+        raise UnreadableError(f"not a valid Parquet file: {first_line}", number) from error
+
+
+def _with_id(columns: Sequence[str]) -> list[str]:
+    """`dialogue_id`, as in what is handed in to DSTC10, is an id where there is no other."""
+    return [ID if name == "dialogue_id" and ID not in columns else name for name in columns]
 
 
 def _delimiter(source: Source) -> str:
     def fits(delimiter: str) -> tuple[bool, int]:
-        names = column_names(first_row(source, delimiter))
-        return "id" in names, len(names)
+        names = _with_id(column_names(first_row(source, delimiter)))
+        return ID in names, len(names)
 
     return max((",", ";", "\t"), key=fits)
 
 
-def _check_header(path: str, header: list[str]) -> None:
+def _check_header(path: str, header: Sequence[str]) -> None:
     if not header:
         raise UsageError(f"{path}: the file is empty")
-    if "id" not in header:
+    if ID not in header:
         raise UsageError(
-            f"{path}: a column named 'id' is needed to join the scores.{did_you_mean('id', header)}"
+            f"{path}: a column named 'id' is needed to join the scores.{did_you_mean(ID, header)}"
             f" The first line holds: {shown(', '.join(header))}"
         )
     if twice := sorted({name for name in header if header.count(name) > 1}):
@@ -120,11 +238,14 @@ def _check_header(path: str, header: list[str]) -> None:
         raise UsageError(f"{path}: no column of scores beside 'id'")
 
 
-def _number(text: str, field: str, place: Place) -> float | None:
+def _number(cell: Any, field: str, place: Place) -> float | None:
+    if cell is None:
+        return None
+    text = cell if isinstance(cell, str) else repr(cell)
     try:
         value = float(text) if text.strip() else math.nan
     except ValueError:
-        comma = ": write decimals with a point" if "," in text else ""
+        comma = ": write decimals with a point" if "," in text and isinstance(cell, str) else ""
         place.error(field, f"{shown(text)} is not a number{comma}")
         return None
     return None if math.isnan(value) else value

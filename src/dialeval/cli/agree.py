@@ -61,10 +61,11 @@ def agree(
         ),
     ],
     scores: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            help="A run, or a table of scores from anywhere (commas, semicolons or tabs): a column"
-            " id, and one per metric.",
+            help="Join these scores to the ratings by id: a run, what dialeval export writes, or a"
+            " table from anywhere (CSV, TSV, JSON lines, Parquet) with a column id and one per"
+            " metric. Repeat.",
             show_default=False,
         ),
     ] = None,
@@ -147,7 +148,7 @@ def agree(
     from dialeval.terminal import counting_bar
 
     check_picture(plot)
-    if scores is None:
+    if not scores:
         unfit = {
             "--lower-is-better": lower,
             "--format": format,
@@ -246,16 +247,16 @@ def _levels_of_database(path: str, target: str, qualities: list[str]) -> list[Ra
 
 
 def _levels_of_scores(
-    ratings: Samples, scores: Path, target: str, qualities: list[str], lower: list[str]
+    ratings: Samples, scores: list[Path], target: str, qualities: list[str], lower: list[str]
 ) -> list[RatedLevel]:
     from dialeval.agreement.rated import rated_samples
     from dialeval.agreement.rating_source import some_rated
-    from dialeval.agreement.score_file import known_directions, read_scores
+    from dialeval.agreement.score_file import known_directions, read_all_scores
     from dialeval.agreement.targets import Target
 
     return rated_samples(
         some_rated(ratings),
-        read_scores(scores),
+        read_all_scores(scores),
         Target.parse(target),
         qualities,
         dataset=", ".join(ratings.formats),
