@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from dialeval.errors import UsageError
+from dialeval.readers import load
 from dialeval.sample import Turn
 
 from .conftest import Read
@@ -29,12 +34,27 @@ def test_each_answer_is_a_sample_with_all_turns_before_it(read: Read) -> None:
     assert (last.response, last.dialogue) == ("d", "7")
 
 
-def test_instructions_become_facts(read: Read) -> None:
-    sample = read(
-        chat(said("system", "Be a pirate."), said("user", "a"), said("assistant", "b"))
-    ).samples[0]
-    assert sample.facts == ("Be a pirate.",)
+PIRATE = [said("system", "Be a pirate."), said("user", "a"), said("assistant", "b")]
+
+
+def test_a_system_prompt_is_neither_a_turn_nor_a_fact(read: Read) -> None:
+    sample = read(chat(*PIRATE, facts=["Ships sink."])).samples[0]
+    assert sample.facts == ("Ships sink.",)
     assert sample.context == (Turn("a", "user"),)
+
+
+def test_a_system_prompt_becomes_a_fact_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "chats.jsonl"
+    path.write_text(chat(*PIRATE))
+    [sample] = load(path, system_prompt="facts")
+    assert sample.facts == ("Be a pirate.",)
+    assert load(path, system_prompt="facts").about()["read"]["system_prompt"] == "facts"
+    with pytest.raises(UsageError, match="one of leave-out, facts"):
+        load(path, system_prompt="turns")  # type: ignore[arg-type]
+    plain = tmp_path / "plain.csv"
+    plain.write_text("response\nb\n")
+    with pytest.raises(UsageError, match="is for chat logs"):
+        load(plain, system_prompt="facts")
 
 
 def test_tool_messages_and_pure_tool_calls_are_neither_judged_nor_shown(read: Read) -> None:

@@ -55,7 +55,8 @@ def read_queries(
     """
     if not paths:
         raise UsageError("no file given")
-    options = read_options(columns or {}, (), {})
+    # What a chat log told its assistant is told to the one that is asked now.
+    options = read_options(columns or {}, (), {}, "facts")
     opened, problems = [], []
     labels: Counter[str] = Counter()
     for target in (target for path in paths for target in resolve(path)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -63,6 +63,13 @@ Seed = Annotated[
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out records with errors instead of stopping.")
 ]
+SystemPrompt = Annotated[
+    Literal["leave-out", "facts"],
+    typer.Option(
+        help="What becomes of the system prompt of a chat log. facts: metrics may look at it, and"
+        " raters see it."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")]
@@ -77,6 +84,7 @@ def load_samples(
     limit: int | None,
     seed: int | None,
     skip_bad: bool,
+    system_prompt: Literal["leave-out", "facts"] = "leave-out",
 ) -> Samples:
     """What these arguments ask for."""
     from dialeval.readers import load
@@ -89,6 +97,7 @@ def load_samples(
         columns=parse_pairs(columns, "--map"),
         ratings=tuple(ratings or ()),
         scales=parse_scales(scales),
+        system_prompt=system_prompt,
         bad="skip" if skip_bad else "raise",
         limit=limit,
         seed=seed,

@@ -20,6 +20,7 @@ from dialeval.cli.arguments import (
     Scales,
     Seed,
     SkipBad,
+    SystemPrompt,
     load_samples,
     parse_pairs,
     parse_scales,
@@ -221,6 +222,7 @@ def convert(
     limit: Limit = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
+    system_prompt: SystemPrompt = "leave-out",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -228,7 +230,7 @@ def convert(
     from dialeval.readers import convert as write
     from dialeval.terminal import progress_bar, say
 
-    samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad)
+    samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad, system_prompt)
     with progress_bar("converting", quiet=quiet or as_json) as update:
         written = write(samples, out, progress=lambda done: update(done, samples.fraction()))
     if as_json:

@@ -13,6 +13,7 @@ from dialeval.cli.arguments import (
     Format,
     Quiet,
     SkipBad,
+    SystemPrompt,
     Verbose,
     load_samples,
     parse_pairs,
@@ -150,6 +151,7 @@ def rate(
         ),
     ] = 0,
     skip_bad: SkipBad = False,
+    system_prompt: SystemPrompt = "leave-out",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the links as one line of JSON.")
     ] = False,
@@ -177,7 +179,8 @@ def rate(
     most = None if compare else limit  # of comparisons, pairs are counted
 
     def load(path: str) -> Samples:
-        return load_samples([path], format, map, None, None, most, seed if most else None, skip_bad)
+        chosen = seed if most else None
+        return load_samples([path], format, map, None, None, most, chosen, skip_bad, system_prompt)
 
     material = read_material(files, load, limit=most, seed=seed) if files else []
     for source in material if not quiet else []:

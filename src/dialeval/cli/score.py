@@ -19,6 +19,7 @@ from dialeval.cli.arguments import (
     Scales,
     Seed,
     SkipBad,
+    SystemPrompt,
     Verbose,
     load_samples,
 )
@@ -93,6 +94,7 @@ def score(
     limit: Limit = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
+    system_prompt: SystemPrompt = "leave-out",
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -108,7 +110,7 @@ def score(
     from dialeval.table import count
     from dialeval.terminal import progress_bar, say, share_done
 
-    samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad)
+    samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad, system_prompt)
     calibrations = dialeval.open_run(calibration).calibrations if calibration else None
     with progress_bar("scoring", quiet=quiet or as_json) as update:
         run = dialeval.score(

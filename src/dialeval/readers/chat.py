@@ -9,7 +9,9 @@ One JSON object per line, or one array of them. Each assistant message becomes a
 turns before it as its context. Its id is `a1#1`: the dialogue's id and the turn's place among the
 turns, counted from 0. A dialogue without an id is called after its file: `chats-000001`.
 
-- `system` (and `developer`) messages are instructions: they become `facts`, not turns.
+- `system` (and `developer`) messages are instructions to the assistant, no turns and no facts of
+  the conversation: they are left out, unless `system_prompt="facts"` (`--system-prompt facts`)
+  makes `facts` of them, which raters see. What the record calls `facts` is kept in any case.
 - `tool` and `function` messages, and assistant messages that only call tools, were not said to the
   user: they are neither judged nor shown as turns.
 - Roles: user, human; assistant, model, bot, system-bot. Content is text, or a list of parts, of
@@ -100,7 +102,9 @@ def _parse(record: Mapping[str, Any], place: Place, options: ReadOptions) -> _Ch
             continue
         role = fields.text(message.get("role"), f"{where}.role", place).lower()
         if role in INSTRUCTIONS:
-            chat.facts.append(_content(message, where, place))
+            instructions = _content(message, where, place)
+            if options.system_prompt == "facts":
+                chat.facts.append(instructions)
         elif role in TOOLS or not role:
             continue
         elif role not in fields.SPEAKERS:

@@ -18,7 +18,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import InputError, Problem, UsageError, did_you_mean
@@ -33,6 +33,7 @@ from dialeval.readers.reader import (
     Problems,
     Reader,
     ReadOptions,
+    SystemPrompt,
     UnreadableError,
 )
 from dialeval.readers.source import Source
@@ -51,6 +52,7 @@ def load(
     columns: Mapping[str, str] | None = None,
     ratings: Sequence[str] = (),
     scales: Mapping[str, tuple[float, float]] | None = None,
+    system_prompt: SystemPrompt = "leave-out",
     bad: Bad = "raise",
     limit: int | None = None,
     seed: int | None = None,
@@ -61,6 +63,7 @@ def load(
     columns  field -> its name in the files: {"response": "bot_answer"}
     ratings  names of columns that hold ratings
     scales   quality -> lowest and highest rating that could be given
+    system_prompt  `facts` keeps the instructions of a chat log as facts
     bad      what to do with records that hold errors
     limit    take only so many samples: the first, or with a seed a random selection
     seed     of the selection; the samples stay in the order of the files
@@ -73,10 +76,14 @@ def load(
         raise UsageError(f"limit must be at least 0, not {limit}")
     if seed is not None and limit is None:
         raise UsageError("a seed chooses a random selection: say with limit how large it is to be")
-    options = read_options(columns or {}, ratings, scales or {})
+    options = read_options(columns or {}, ratings, scales or {}, system_prompt)
     opened, problems = open_sources(paths, format)
     if problems:
         raise InputError(problems)
+    if system_prompt != "leave-out" and all(reader.name != "chat" for _, reader in opened):
+        raise UsageError(
+            f"system_prompt={system_prompt!r} is for chat logs (format chat), and none is given"
+        )
     return Samples(opened, options, bad, limit, seed, format=format)
 
 
@@ -84,8 +91,14 @@ def read_options(
     columns: Mapping[str, str],
     ratings: Sequence[str],
     scales: Mapping[str, tuple[float, float]],
+    system_prompt: SystemPrompt = "leave-out",
 ) -> ReadOptions:
     """What the user said, checked."""
+    if system_prompt not in get_args(SystemPrompt):
+        raise UsageError(
+            f"system_prompt must be one of {', '.join(get_args(SystemPrompt))}, not"
+            f" {system_prompt!r}"
+        )
     for field in columns:
         if field not in NAMES:
             raise UsageError(
@@ -103,6 +116,7 @@ def read_options(
         MappingProxyType(
             {quality: (float(low), float(high)) for quality, (low, high) in scales.items()}
         ),
+        system_prompt=system_prompt,
     )
 
 

@@ -21,7 +21,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.errors import DialevalError, Problem, explain
 from dialeval.sample import Sample
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from dialeval.readers.source import Source
 
 logger = logging.getLogger("dialeval.plugins")
+
+SystemPrompt = Literal["leave-out", "facts"]
 
 KEPT_PROBLEMS = 1000
 """Errors and warnings beyond this many each are counted, not kept: every line may be wrong."""
@@ -61,12 +63,15 @@ class ReadOptions:
     ratings  columns that hold ratings; empty: those that the reader recognises
     scales   quality -> lowest and highest rating: {"overall": (1, 5)}
     texts    whether what was said is needed; ratings and an id are enough to join scores to
+    system_prompt  what becomes of the instructions in a chat log: nothing, or `facts`, which
+             metrics may look at and raters see
     """
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ratings: tuple[str, ...] = ()
     scales: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
     texts: bool = True
+    system_prompt: SystemPrompt = "leave-out"
 
     def to_record(self) -> dict[str, Any]:
         """What was said, for a manifest."""
@@ -74,6 +79,7 @@ class ReadOptions:
             "columns": dict(self.columns),
             "ratings": list(self.ratings),
             "scales": {quality: list(scale) for quality, scale in self.scales.items()},
+            "system_prompt": "" if self.system_prompt == "leave-out" else self.system_prompt,
         }
         return {name: value for name, value in record.items() if value}
 

@@ -98,6 +98,8 @@ def _reading(read: Mapping[str, Any]) -> list[str]:
         f"--map {shlex.quote(f'{field}={c}')}" for field, c in read.get("columns", {}).items()
     ]
     words += [f"--rating {shlex.quote(column)}" for column in read.get("ratings", ())]
+    if prompt := read.get("system_prompt"):
+        words.append(f"--system-prompt {shlex.quote(prompt)}")
     words += [
         f"--scale {shlex.quote(f'{quality}={low:g}..{high:g}')}"
         for quality, (low, high) in read.get("scales", {}).items()
