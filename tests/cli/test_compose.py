@@ -126,7 +126,7 @@ def test_the_names_that_common_joins_are_shown(dialeval):
         (["fit", "RUN", "--leave-one-out"], "there must be another"),
         (["fit", "RUN", "RUN"], "is given twice"),
         (["show", "nope"], "no weights 'nope' come with this dialeval"),
-        (["show", "nope.json"], "cannot read weights: No such file"),
+        (["show", "nope.json"], "cannot read weights: there is no such file"),
         (["show", "CRS", "--quality", "x"], "no weights for the quality 'x'"),
         (["show", "CRS", "--plot", "x.gif"], "a picture ends in .svg or .png"),
         (["apply", "CRS", "nowhere"], "no such folder"),

@@ -14,7 +14,7 @@ from dialeval.compose.composition import MEAN_OF_ALL, Composition, Term
 from dialeval.compose.composition_file import save_composition
 from dialeval.compose.evidence import Evidence, text_digests
 from dialeval.compose.fit import SCALES, FitOptions, divided, fit, fit_warnings
-from dialeval.compose.gathering import gather
+from dialeval.compose.gathering import gather as gather_metrics
 from dialeval.compose.leave_one_out import (
     AVERAGE,
     CRS,
@@ -43,6 +43,42 @@ def runs(tmp_path):
         name: run_on(rated_samples(name, rules, noise=0.1), tmp_path / name)
         for name, rules in made.items()
     }
+
+
+def gather(runs, metrics=()):
+    """With `length` among what every run has, which is left out unless somebody names it."""
+    opened = list(runs.values() if isinstance(runs, dict) else runs)
+    common = [one for one in opened[0].metrics if all(one in run.metrics for run in opened)]
+    return gather_metrics(runs, metrics or common)
+
+
+def test_a_metric_without_a_direction_is_composed_only_if_it_is_named(runs):
+    """Twenty ratings that go with length would give it the largest weight."""
+    gathered = gather_metrics(runs)
+    assert [one.spec for one in gathered.ingredients] == ["distinct:n=1", "bleu:n=1"]
+    assert gathered.others == ("length",)
+    assert any("length: neither more nor less of it is better" in one for one in gathered.left_out)
+    named = fit(gather_metrics(runs, ["length", "bleu:n=1"]))
+    [warning] = [line for line in fit_warnings(named) if line.startswith("length: ")]
+    assert "may mean nothing on other data" in warning
+
+
+def test_runs_of_nothing_but_length_are_refused(tmp_path):
+    run = run_on(rated_samples("a", {"overall": words}), tmp_path / "a", ["length"])
+    with pytest.raises(UsageError, match=r"only length\. .* -m length"):
+        gather_metrics([run])
+
+
+def test_few_ratings_are_said_to_be_few(tmp_path):
+    """By a table of critical values, 20 pairs need |r| > .444 at the level of 5 %."""
+    few = rated_samples("few", {"overall": words, "variety": variety}, count=20)
+    many = rated_samples("many", {"overall": words}, count=120)
+    both = {name: run_on(own, tmp_path / name) for name, own in (("few", few), ("many", many))}
+    lines = [line for line in fit_warnings(fit(gather(both))) if "are few" in line]
+    assert lines == [
+        "few, overall, variety: 20 rated samples are few. A metric that knows nothing gets a"
+        " correlation of up to 0.44 by chance (95 %)"
+    ]
 
 
 def test_what_people_like_gets_the_weight(runs):
@@ -258,7 +294,7 @@ def test_a_metric_that_a_run_lacks_or_that_was_made_otherwise_is_refused(runs, t
     with pytest.raises(UsageError, match="metric given twice: length"):
         gather(runs, ["length", "length"])
     with pytest.raises(UsageError, match="no run to fit on"):
-        gather([])
+        gather_metrics([])
     with pytest.raises(UsageError, match="is given twice"):
         gather([runs["one"], runs["one"]])
     unrated = [replace(s, ratings={}) for s in runs["one"].samples()]
@@ -353,10 +389,10 @@ def test_what_is_tried_as_one_score_is_what_the_metric_takes_by_itself():
 
 def test_a_metric_that_a_run_lacks_is_named(runs, tmp_path):
     short = run_on(list(runs["two"].samples()), tmp_path / "short", METRICS[:2])
-    gathered = gather({"one": runs["one"], "short": short})
-    assert [one.spec for one in gathered.ingredients] == list(METRICS[:2])
-    assert gathered.left_out == (
-        f"{METRICS[2]}: not in short, so that it cannot be composed: left out",
+    gathered = gather_metrics({"one": runs["one"], "short": short})
+    assert [one.spec for one in gathered.ingredients] == [METRICS[1]]
+    assert gathered.left_out[0] == (
+        f"{METRICS[2]}: not in short, so that it cannot be composed: left out"
     )
 
 

@@ -179,6 +179,7 @@ def fit(
         record = composition.to_record()
         if trials:
             record["leave_one_out"] = trials.to_record()
+        record["warnings"] = fit_warnings(composition)
         typer.echo(json.dumps(record, indent=2))
         return
     _show(composition, list(composition.weights))

@@ -48,6 +48,9 @@ SCALES: tuple[Scale, ...] = get_args(Scale)
 SAMPLE = 300
 """Dialogues of each data set that are correlated, as in the paper."""
 
+FEW = 100
+"""Of fewer, a correlation of 0.2 is chance."""
+
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -224,11 +227,31 @@ def divided(weights: Weights, spreads: Sequence[float]) -> Weights:
     return tuple(share / total for share in shares) if total else weights
 
 
+def chance_correlation(n: int) -> float:
+    """How large a correlation of unrelated numbers is in 95 of 100 cases, by Fisher's z."""
+    return math.tanh(1.96 / math.sqrt(n - 3)) if n > 3 else 1.0
+
+
 def fit_warnings(composition: Composition) -> list[str]:
-    """What a reader of the weights has to know: equal weights for want of better, and correlations
-    that are not defined."""
+    """What a reader of the weights has to know: terms that do not measure quality, few ratings,
+    equal weights for want of better, and correlations that are not defined."""
     lines = list(composition.provenance.get("notes", []))
+    lines += [
+        f"{term.spec}: neither more nor less of it is better. Its weight says that it went along"
+        " with these ratings, and may mean nothing on other data"
+        for term in composition.terms
+        if term.direction == "neither"
+    ]
     for one in composition.provenance.get("sets", []):
+        rated: dict[int, list[str]] = {}
+        for fitted in one["fitted"]:
+            rated.setdefault(fitted["n"], []).append(fitted["quality"])
+        lines += [
+            f"{one['name']}, {', '.join(qualities)}: {n} rated samples are few. A metric that knows"
+            f" nothing gets a correlation of up to {chance_correlation(n):.2f} by chance (95 %)"
+            for n, qualities in rated.items()
+            if n < FEW
+        ]
         for fitted in one["fitted"]:
             where = f"{one['name']}, {fitted['quality']}"
             rho = [value for value in fitted["correlations"] if value is not None]

@@ -41,7 +41,8 @@ class Gathered:
 
 def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ()) -> Gathered:
     """Reads runs, by the name of their data or of their directory. `metrics` are those to compose;
-    without them, all that every run has."""
+    without them, all that every run has and that say what is better. Length does not: it is only
+    composed where somebody names it."""
     named = dict(runs) if isinstance(runs, Mapping) else _by_directory(runs)
     if not named:
         raise UsageError(
@@ -50,7 +51,15 @@ def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ())
     opened = list(named.values())
     common = [label for label in opened[0].metrics if all(label in run.metrics for run in opened)]
     chosen = [make_metric(spec).label for spec in metrics]
-    chosen = chosen or [label for label in common if label.partition(":")[0] not in COMPOSED]
+    own = [label for label in common if label.partition(":")[0] not in COMPOSED]
+    undirected = [] if metrics else [label for label in own if _direction(opened, label) is None]
+    chosen = chosen or [label for label in own if label not in undirected]
+    if undirected and not chosen:
+        raise UsageError(
+            f"the runs have no metric in common of which more or less is better, only"
+            f" {', '.join(undirected)}. Score others, or name it to compose it all the same: -m"
+            f" {undirected[0]}"
+        )
     if not chosen:
         raise UsageError(
             "the runs have no metric in common. They have: "
@@ -74,12 +83,23 @@ def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ())
         (
             *(() if metrics else _not_in_all(named)),
             *(
+                f"{label}: neither more nor less of it is better, so that it does not measure"
+                f" quality: left out. -m {label} composes it all the same"
+                for label in undirected
+            ),
+            *(
                 f"{one.name}: none of the metrics has a value there: left out"
                 for one in everything
                 if one not in sets
             ),
         ),
     )
+
+
+def _direction(runs: Sequence[Run], label: str) -> str | None:
+    """Which way a metric is better, as the first run says; None where it does not say."""
+    [record] = [one for one in runs[0].manifest["metrics"] if one["label"] == label]
+    return None if record["direction"] == "neither" else str(record["direction"])
 
 
 def _not_in_all(named: Mapping[str, Run]) -> list[str]:
