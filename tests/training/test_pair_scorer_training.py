@@ -220,6 +220,14 @@ def test_the_paper_s_filter_stops_when_no_label_changes(chats, tmp_path):
     assert card.scores["label filter: labels that changed in the last round"] == 0
 
 
+def test_labels_come_to_rest_because_the_learning_rate_falls(chats, tmp_path):
+    options = replace(OPTIONS, filter=FilterOptions(learning_rate=0.02, decay=0.5, epochs=1))
+    card = train(chats, tmp_path / "out", options)
+    rounds = card.tables["Label filter"]
+    assert rounds[-1]["changed"] == 0 < rounds[0]["changed"]
+    assert len(rounds) < 30
+
+
 def test_labels_that_still_change_when_the_rounds_are_used_up_are_told(chats, tmp_path):
     said = []
     options = replace(OPTIONS, filter=FilterOptions(epochs=1, rounds=1))
@@ -296,7 +304,9 @@ def test_a_scorer_takes_edited_text_for_right_only_if_wrong_responses_are_never_
 
 def test_a_round_of_the_filter_is_not_undone_where_validation_gains_nothing(chats, tmp_path):
     """Labels that stay the same would otherwise look as if they had converged."""
-    options = replace(OPTIONS, filter=replace(OPTIONS.filter, learning_rate=0.05, rounds=4))
+    options = replace(
+        OPTIONS, filter=replace(OPTIONS.filter, learning_rate=0.05, decay=1.0, rounds=4)
+    )
     card = train(chats, tmp_path / "out", options)
     (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
     accuracies = [entry["validation_accuracy"] for entry in card.curve]
@@ -329,7 +339,7 @@ def test_random_epochs_are_counted_through_all_stages():
 
 def test_the_released_filter_has_the_numbers_of_the_released_recipes():
     assert released_filter("eda", 0.05, None) == FilterOptions(
-        "released", 0.05, rounds=37, epochs=2, learning_rate=1e-7
+        "released", 0.05, rounds=37, epochs=2, learning_rate=1e-7, decay=1.0
     )
     beams = released_filter("ctg:model=s2s", 0.05, 3)
     assert (beams.rounds, beams.epochs, beams.learning_rate) == (3, 5, 1e-6)

@@ -230,7 +230,7 @@ def fit(
         later = replace(
             settings,
             epochs=options.filter.epochs,
-            learning_rate=options.filter.learning_rate,
+            learning_rate=options.filter.learning_rate * options.filter.decay ** (number - 1),
             weight_decay=0.0,
             patience=0,
             keep="last",

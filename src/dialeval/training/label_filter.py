@@ -5,7 +5,9 @@ those at or below theta or at or above 1 - theta keep a pseudo-label (score > .5
 dropped, or called good after all (`change`). Then it is trained on, and labels anew.
 
     paper     every variant is labelled (theta .5), until no label changes; labels are made without
-              dropout. A training that has not come to that after `rounds` rounds says so
+              dropout. The learning rate falls from round to round: at a constant one labels come
+              to rest only when the scorer knows its training pairs by heart. A training whose
+              labels still change after `rounds` rounds says so
     released  theta .05, as many rounds as asked for, no test of change; labels are made with
               dropout active, since the released code never leaves training mode;
               `released_filter` has its numbers
@@ -32,7 +34,8 @@ class FilterOptions:
     doubtful       what happens to the others
     rounds         most rounds of labelling and training
     epochs         epochs of a round
-    learning_rate  of these epochs
+    learning_rate  of these epochs, in the first round
+    decay          what it is multiplied with from round to round
     """
 
     mode: FilterMode = "paper"
@@ -41,6 +44,7 @@ class FilterOptions:
     rounds: int = 100
     epochs: int = 2
     learning_rate: float = 1e-4
+    decay: float = 0.7
 
 
 RELEASED_EPOCHS = 75
@@ -61,6 +65,7 @@ def released_filter(
         rounds=rounds or RELEASED_EPOCHS // epochs,
         epochs=epochs,
         learning_rate=1e-7 if by_eda else 1e-6,
+        decay=1.0,
     )
 
 
