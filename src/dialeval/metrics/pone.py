@@ -31,6 +31,7 @@ class Pone(Metric):
     """Fit to the context, by a scorer on sentence vectors that learned from hard cases."""
 
     name = "pone"
+    version = 2
     needs = frozenset({"context"})
     citation = (
         "Lan, Mao, Wei, Gao, Huang: PONE: A Novel Automatic Evaluation Metric for Open-Domain"
