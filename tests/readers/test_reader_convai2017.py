@@ -133,10 +133,13 @@ def test_engagement_is_given_to_what_both_said_and_messages_in_a_row_are_one(
         {"userId": "Bob", "text": "Hi"},
         {"userId": "Alice", "text": "Hello."},
         {"userId": "Alice", "text": "Who is Hume?"},
+        {"userId": "Bob", "text": "A thinker."},
+        {"userId": "Alice", "text": "Oh."},
     ]
     file = tmp_path / "train_full.json"
     file.write_text(json.dumps([dialogue(thread=thread)]), encoding="utf-8")
+    said = ("Hi", "Hello. Who is Hume?", "A thinker.", "Oh.")
     assert read_engagement(file) == [
-        Engaging("Hi", (), 0.5, "train_full", "-155769874"),
-        Engaging("Hello. Who is Hume?", ("Hi",), 0.5, "train_full", "-155769874"),
+        Engaging(text, said[:place], 0.5, "train_full", "-155769874")
+        for place, text in enumerate(said)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,8 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """transformers shows a progress bar and remarks on weights that are not needed here."""
+    """transformers shows a progress bar and remarks on weights that are not needed here, and warns
+    of names that peft still uses (up to 0.21, with transformers 5.23)."""
     from transformers.utils import logging
 
     chatter: Any = logging
@@ -28,7 +30,9 @@ def silence() -> Iterator[None]:
     chatter.set_verbosity_error()
     chatter.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*gradient_checkpointing.*", FutureWarning)
+            yield
     finally:
         chatter.set_verbosity(verbosity)
         if bar:

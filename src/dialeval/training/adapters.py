@@ -51,7 +51,7 @@ def add_adapters(
         modules_to_save=list(trained) or None,
         task_type=task,
     )
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), silence():
         torch.manual_seed(seed)
         return get_peft_model(model, config)
 
