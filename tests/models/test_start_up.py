@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from dialeval.models.presets import PRESETS
+from dialeval.models.presets import preset_models
 
 SLOW = {"transformers", "peft", "accelerate", "spacy", "scipy"}
 
 
 TAGGER = "spacy-en-sm"
-NAMES = sorted(set(PRESETS["default"].values()) - {TAGGER})
+NAMES = sorted(set(preset_models("default")) - {TAGGER})
 
 
 def test_embedded_models_load_without_transformers(embedded_models):
