@@ -253,6 +253,20 @@ def test_an_order_is_learned_within_a_source_and_the_card_says_how_well(tmp_path
     assert (logits.mean(), logits.std(ddof=1)) == pytest.approx((0, 1), abs=0.02)
 
 
+def test_a_judge_of_an_order_that_learned_nothing_is_not_saved(tmp_path, base, engaging):
+    lesson = engagement_lesson(engaging, per_source=40, seed=0, licence="")
+    config = TextJudgeConfig("mme-engagement", base, "response", "mean", context_tokens=0, rank=2)
+    with pytest.raises(UsageError, match="nothing was learned"):
+        train_text_judge(
+            lesson,
+            tmp_path / "out",
+            config=config,
+            settings=Settings(epochs=1, learning_rate=0.0, seed=0),
+            batch=8,
+        )
+    assert not (tmp_path / "out" / "scorer.json").exists()
+
+
 def judged(directory, examples):
     """What the engine hears, as logits."""
     questions = [Judge(str(directory), example.turns, example.response) for example in examples]

@@ -165,8 +165,9 @@ class Preference:
 def matched_pairs(
     examples: Iterable[Engaging], per_source: int, generator: np.random.Generator
 ) -> list[Preference]:
-    """As many of each source: one response by lot, then one of those that are equally long and
-    were rated otherwise. A source in which there is no such pair is left out."""
+    """At most so many of each source: one response by lot, each once, then one of those that are
+    equally long and were rated otherwise. A small source gives fewer pairs instead of the same
+    responses again and again, which would be learned by heart."""
     chosen: list[Preference] = []
     for _, group in groupby(sorted(examples, key=_source), key=_source):
         members = sorted(group, key=lambda one: word_count(one.text))
@@ -179,11 +180,7 @@ def matched_pairs(
             for place, (start, end) in enumerate(zip(starts, ends, strict=True))
             if (targets[start:end] != targets[place]).any()
         ]
-        if not able:
-            continue
-        rounds = per_source // len(able) + 1
-        draws = np.concatenate([generator.permutation(able) for _ in range(rounds)])
-        for place in draws[:per_source].tolist():
+        for place in generator.permutation(able)[:per_source].astype(int).tolist():
             near = np.arange(starts[place], ends[place])
             other = int(generator.choice(near[targets[near] != targets[place]]))
             both = sorted((members[place], members[other]), key=lambda one: -one.target)

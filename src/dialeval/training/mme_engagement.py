@@ -3,8 +3,8 @@
 MME-CRS learns the labels. Ours come from sources that differ in size by a hundred times and in
 their mean by half of the scale, and people like longer messages: a judge of labels learned to tell
 the sources apart (AUC .94) and to count words (Spearman .79), and within a source it knew nothing.
-So it learns the order of two responses of one source that are equally long. An epoch takes as many
-pairs of each source, anew by lot; what is validated on is drawn in the same way.
+So it learns the order of two responses of one source that are equally long. An epoch takes at most
+`per_source` pairs of each source, anew by lot; what is validated on is drawn in the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dialeval.training.train_text_judge import Lesson
 def engagement_lesson(
     data: Sequence[Path], *, per_source: int, seed: int, licence: str | None
 ) -> Lesson:
-    """`per_source`: pairs of each source in an epoch."""
+    """`per_source`: most pairs of each source in an epoch."""
     found = load_engagement(data)
 
     def pairs(
@@ -61,7 +61,7 @@ def engagement_lesson(
             "sha256": found.digest(),
             **_counts("to learn from", found.train),
             **_counts("to validate on", found.validation),
-            "pairs of each source in an epoch": per_source,
+            "pairs of each source in an epoch, at most": per_source,
             **found.left_out.facts(),
         },
         licence=licence or licence_of(data),

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from dialeval.errors import UsageError
 from dialeval.models.low_rank import add_low_rank, low_rank_tensors
 from dialeval.models.scorer_directory import save_tensors
 from dialeval.models.source import Models, offline
@@ -70,6 +71,11 @@ def train_text_judge(
         }
         state = train(recipe, settings, out, identity, report)
         if isinstance(recipe, RankingRecipe):
+            if state.best_epoch < 0:
+                raise UsageError(
+                    "no epoch puts held-out pairs in order better than the start: nothing was"
+                    " learned. Take more data, a lower --learning-rate or fewer --epochs"
+                )
             recipe.spread()
         _round(recipe.network)
         save_tensors(out, config.to_record(), trained_tensors(recipe.network))

@@ -198,7 +198,7 @@ def mme_engagement(
     epochs: Epochs = 2,
     patience: Patience = 2,
     per_source: Annotated[
-        int, typer.Option(min=1, help="Number of pairs of each source in an epoch.")
+        int, typer.Option(min=1, help="Largest number of pairs of each source in an epoch.")
     ] = 1000,
     batch: Batch = 32,
     learning_rate: Annotated[
