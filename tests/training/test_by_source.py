@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dialeval.errors import InputError
+from dialeval.models.locate import locate
 from dialeval.training.by_source import partial_correlation, score_source
 
 
@@ -45,6 +46,19 @@ def test_the_majority_is_right_as_often_as_its_label_is_there() -> None:
 def test_where_length_says_everything_nothing_is_left_to_correlate() -> None:
     assert partial_correlation(1.0, 1.0, 1.0) is None
     assert partial_correlation(None, 0.0, 0.0) is None
+
+
+@pytest.mark.parametrize(
+    "part", ["mme-fluency", "mme-relevance", "mme-topic", "mme-engagement", "mme-specificity"]
+)
+def test_the_card_of_a_shipped_part_has_a_row_for_each_source(part: str) -> None:
+    name = "mme-topic-glove" if part == "mme-topic" else f"{part}-minilm-l6"
+    directory = locate(name).directory
+    rows = json.loads((directory / "card.json").read_text())["by_source"]
+    assert rows
+    assert all(0.5 <= row["majority"] <= 1 for row in rows)
+    assert all(row["n"] > 0 and row["partial"] is not None for row in rows)
+    assert "## By source" in (directory / "card.md").read_text()
 
 
 def test_a_part_is_measured_as_it_is_used_and_the_table_goes_to_its_card(
