@@ -1,5 +1,5 @@
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -195,6 +195,17 @@ def test_the_last_digits_of_raw_values_do_not_move_the_signature_of_their_scale(
     other = run(tmp_path / "other", [Noisy("minmax" if kind == "floor" else "floor")], samples(40))
     for different in (more, other[1]):
         assert str(different.signatures[different.metrics[0]]) not in signatures
+
+
+def test_names_and_ratings_do_not_move_the_signature_of_a_scale(tmp_path):
+    data = samples(20)
+    renamed = [replace(one, id=f"x{one.id}", system="c", ratings={}) for one in data]
+    other = [replace(data[0], response="word " * 9), *data[1:]]
+    found = [
+        str(run(tmp_path / str(n), [Floored()], own)[1].signatures["floored"])
+        for n, own in enumerate((data, renamed, other))
+    ]
+    assert found[0] == found[1] != found[2]
 
 
 def test_a_scale_keeps_its_identity_from_run_to_run(tmp_path):

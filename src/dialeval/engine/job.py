@@ -83,7 +83,10 @@ class Job:
         self.resumed = 0
         self._read = self._done = self._shards = 0
         self._any_order = 0
-        """The digests of all samples, added up: a scale does not hang on their order."""
+        """Digests of what is judged in all samples, added up: a scale hangs neither on their order
+        nor on what they are called."""
+        self._scaled = [metric for metric in self.metrics if scaled_columns(metric)]
+        self._scales_ratings = any("ratings" in metric.needs for metric in self._scaled)
         self._label = b""
         self._counts = AnswerCounts()
         self._overwrite = overwrite
@@ -132,7 +135,7 @@ class Job:
         """Reads the input, and yields the chunks of it that are not there yet."""
         for chunk in _chunks(samples, self._chunk):
             digests = [sample.digest() for sample in chunk]
-            self._any_order = (self._any_order + sum(map(int.from_bytes, digests))) % (1 << 256)
+            self._any_order += sum(int.from_bytes(self._judged(sample)) for sample in chunk)
             data_digest.update(joined := b"".join(digests))
             digest = hashlib.sha256(self._label + joined).hexdigest().encode()
             number, self._shards = self._shards, self._shards + 1
@@ -143,6 +146,15 @@ class Job:
                 self._tell_done(len(chunk))
             else:
                 yield Chunk(number, chunk, digest)
+
+    def _judged(self, sample: Sample) -> bytes:
+        """A digest of what scaled metrics may look at: what was said, and what it is held against.
+        Ratings count where one of them needs ratings."""
+        if not self._scaled:
+            return b""
+        ratings = sample.ratings if self._scales_ratings else {}
+        bare = replace(sample, id="", dialogue="", item="", system="", ratings=ratings)
+        return bare.digest()
 
     def _tell_done(self, samples: int) -> None:
         self._done += samples
@@ -221,7 +233,7 @@ class Job:
             return ""  # the same for all data
         signature = Signature.parse(self._signatures[metric.label]).short()
         part = column.removeprefix(metric.label)
-        record = json.dumps([kind, part, signature, f"{self._any_order:064x}"])
+        record = json.dumps([kind, part, signature, f"{self._any_order:x}"])
         return hashlib.sha256(record.encode()).hexdigest()
 
     def _parts(self, shards: range) -> list[range]:
