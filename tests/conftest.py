@@ -28,7 +28,7 @@ settings.load_profile("steady")
 
 def pytest_addoption(parser):
     fuzz = parser.getgroup("fuzz", "damaged files, tests/fuzz")
-    fuzz.addoption("--fuzz-budget", type=int, default=400, help="how many files to damage, in all")
+    fuzz.addoption("--fuzz-budget", type=int, default=300, help="how many files to damage, in all")
     fuzz.addoption("--fuzz-seed", type=int, default=0, help="another number damages in other ways")
     fuzz.addoption(
         "--fuzz-keep", action="store_true", help="keep what fails as a test, in tests/fuzz/kept"

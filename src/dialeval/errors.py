@@ -77,3 +77,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def explain(error: BaseException) -> str:
     """`SystemExit: 3`: on one line, whatever other people's code raised."""
     return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def is_panic(error: BaseException) -> bool:
+    """The tokenizers and safetensors libraries are written in Rust. What they never expected is no
+    `Exception` in Python, and their class for it cannot be imported."""
+    return type(error).__name__ == "PanicException"

@@ -53,7 +53,8 @@ def atomic_path(destination: Path) -> Iterator[Path]:
         with tempfile.TemporaryDirectory() as elsewhere:
             yield Path(elsewhere) / destination.name
             whole = (Path(elsewhere) / destination.name).read_bytes()
-        destination.write_bytes(whole)
+        with naming(destination):
+            destination.write_bytes(whole)
         return
     destination = Path(os.path.realpath(destination))
     try:

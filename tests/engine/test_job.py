@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from made_up import Asking, Floored, LengthModels, sample, samples
+from made_up import Asking, Floored, LengthModel, LengthModels, sample, samples
 
 import dialeval
 from dialeval.engine.cache import AnswerCache
@@ -22,6 +22,29 @@ def run(directory, metrics, data, **options):
     job = Job(directory, metrics, **options)
     job.run(data)
     return job, dialeval.open_run(directory)
+
+
+def test_a_model_that_answers_with_no_number_is_named_and_not_the_metric(tmp_path):
+    class Broken(LengthModel):
+        def answer(self, questions):
+            for position, answer in super().answer(questions):
+                yield position, answer * np.nan
+
+    models = LengthModels()
+    models.model = Broken()
+    with pytest.raises(JobError, match="the model 'counter' answers with what is no number"):
+        Job(tmp_path / "run", [Asking()], models=models).run(samples(3))
+
+
+def test_a_model_that_fails_when_it_is_asked_is_named(tmp_path):
+    class Broken(LengthModel):
+        def answer(self, questions):
+            raise RuntimeError("shape '[1, 18, 12, -1]' is invalid\nand more")
+
+    models = LengthModels()
+    models.model = Broken()
+    with pytest.raises(JobError, match=r"'counter' failed .* shape '\[1, 18, 12, -1\]' is invalid"):
+        Job(tmp_path / "run", [Asking()], models=models).run(samples(3))
 
 
 def test_scores_follow_the_order_of_the_samples(tmp_path):

@@ -30,7 +30,7 @@ AT_ONCE = 8
 def kills(request):
     """Places to be killed at, of so many: the same ones for the same seed."""
     option = request.config.getoption
-    number = max(AT_ONCE, AT_ONCE * option("--fuzz-budget") // 400)
+    number = max(AT_ONCE, AT_ONCE * option("--fuzz-budget") // 300)
     rng = random.Random(f"{option('--fuzz-seed')} {request.node.name}")
 
     def choose(count: int, least: int = 1) -> list[int]:
@@ -151,7 +151,7 @@ def test_a_training_killed_anywhere_ends_with_the_same_files(tmp_path, request, 
     """In a process of its own: a copy of one that has trained before cannot train."""
     pytest.importorskip("torch", reason="needs the extra 'models'")
     option = request.config.getoption
-    number = max(5, 5 * option("--fuzz-budget") // 400)
+    number = max(5, 5 * option("--fuzz-budget") // 300)
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

@@ -10,6 +10,7 @@ import io
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -94,14 +95,22 @@ def run_function(
     err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
     code, crash = 0, ""
     try:
-        with redirect_stdout(out), redirect_stderr(err), deadline(seconds):
+        with (
+            redirect_stdout(out),
+            redirect_stderr(err),
+            deadline(seconds),
+            warnings.catch_warnings(),  # the tests make errors of them, the command does not
+        ):
+            warnings.simplefilter("ignore", RuntimeWarning)
             function()
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except (DialevalError, OSError) as error:
         code = getattr(error, "exit_code", 1)
         err.write(str(error))
-    except (Exception, HangError):
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException:  # a panic in a library that is written in Rust is no Exception
         crash = "".join(traceback.format_exc(limit=-6))
     for stream in (out, err):
         stream.flush()

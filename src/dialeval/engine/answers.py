@@ -8,11 +8,12 @@ that a vector is computed once however many scorers and metrics want it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
 from dialeval.engine.cache import AnswerCache
-from dialeval.errors import JobError, UsageError
+from dialeval.errors import DialevalError, JobError, UsageError, is_panic
 from dialeval.question import Answer, AskingModel, Model, ModelSource, Question
 
 STORED_AT_ONCE = 256
@@ -140,14 +141,16 @@ class Answerer:
             self._models[name] = self.source.load(name)
         model = self._models[name]
         if not hasattr(model, "asks"):
-            yield from model.answer(questions)
+            with _failure_told(name):
+                yield from model.answer(questions)
             return
         for start in range(0, len(questions), ASKED_AT_ONCE):
             some = questions[start : start + ASKED_AT_ONCE]
-            for position, answer in self._ask_asking(
-                cast("AskingModel", model), some, askers, name
-            ):
-                yield start + position, answer
+            with _failure_told(name):
+                for position, answer in self._ask_asking(
+                    cast("AskingModel", model), some, askers, name
+                ):
+                    yield start + position, answer
 
     def _ask_asking(
         self,
@@ -166,6 +169,24 @@ class Answerer:
         if self._cache is not None and fresh:
             self._cache.put(fresh)
         fresh.clear()
+
+
+@contextmanager
+def _failure_told(name: str) -> Iterator[None]:
+    """A model whose files nobody vouches for may be loaded and still fail when it is asked: a
+    configuration with another number of heads, a tokenizer without a mark."""
+    try:
+        yield
+    except (DialevalError, OSError, MemoryError, AssertionError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise JobError(
+            f"model {name!r} failed when it was asked: {type(error).__name__}: {reason[:300]}."
+            " Where its files may be damaged: dialeval models check"
+        ) from error
 
 
 def _nobody_listens(known: int, distinct: int) -> None:

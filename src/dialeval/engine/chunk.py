@@ -11,13 +11,16 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from dialeval.engine.answers import AnswerCounts, Answerer
 from dialeval.engine.columns import chunk_to_table
 from dialeval.engine.directory import shard_bytes
 from dialeval.engine.out_of_depth import OutOfDepth, language_of_sample
 from dialeval.engine.summary import Pools
+from dialeval.errors import JobError
 from dialeval.metric import Metric
-from dialeval.question import ModelSource
+from dialeval.question import Answer, ModelSource, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score
 
@@ -131,7 +134,17 @@ def _score(
         metric, sample = metrics[m], samples[s]
         if (m, s) not in asked:
             return Score.missing(metric.obstacle(sample))
-        return metric.score(sample, [answers[question] for question in asked[m, s]])
+        own = {question: answers[question] for question in asked[m, s]}
+        try:
+            return metric.score(sample, [own[question] for question in asked[m, s]])
+        except (ValueError, ArithmeticError) as error:
+            if (model := _without_numbers(own)) is None:
+                raise
+            raise JobError(
+                f"{metric.label}, sample {sample.id!r}: the model {model!r} answers with what is no"
+                " number (NaN, infinity or nothing at all). Its files are damaged, or its weights"
+                " too large for the numbers that it computes with. See: dialeval models check"
+            ) from error
 
     return [[score(m, s) for s in range(len(samples))] for m in range(len(metrics))]
 
@@ -151,6 +164,14 @@ def note_languages(
         language = language_of_sample(sample)
         for m in particular:
             scores[m][s] = depth.noted(metrics[m], sample, scores[m][s], language)
+
+
+def _without_numbers(answers: Mapping[Question, Answer]) -> str | None:
+    """The first model that answered with NaN, infinity or nothing."""
+    for question, answer in answers.items():
+        if not isinstance(answer, str) and not (answer.size and np.isfinite(answer).all()):
+            return question.model
+    return None
 
 
 def fingerprints(metrics: Sequence[Metric], source: ModelSource) -> dict[str, str]:

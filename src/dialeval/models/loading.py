@@ -111,7 +111,10 @@ def load_tokenizer(directory: Path) -> Any:
 
 def window_of(model: Any, tokenizer: Any) -> int:
     """The most tokens that the model can read at once, attention windows included."""
-    return int(min(network_window(model), tokenizer.model_max_length))
+    window = int(min(network_window(model), tokenizer.model_max_length))
+    if window < 1:
+        raise UsageError(f"its tokenizer says that the model reads {window} tokens at once")
+    return window
 
 
 def network_window(model: Any) -> int:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from dialeval.errors import DialevalError, JobError, UsageError
+from dialeval.errors import DialevalError, JobError, UsageError, is_panic
 from dialeval.models.catalogue import Package, Role, Wheel
 from dialeval.models.gguf import converted, gguf_fingerprint
 from dialeval.models.hub import commit_of, damaged
@@ -163,7 +163,9 @@ def _told_plainly(found: Located) -> Iterator[None]:
         yield
     except (DialevalError, MemoryError, ImportError):
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         if is_out_of_memory(error):
             raise
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]

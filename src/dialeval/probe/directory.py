@@ -2,7 +2,8 @@
 
 runs/probe/
   probe.json        the system, the queries' digest, how they were augmented, the protocol, and how
-                    many variants were left out because they are the query again
+                    many variants were left out because they are the query again; the sha256 of
+                    the samples when they are there
   queries.jsonl     the queries with the variants that are asked
   exchanges.jsonl   every question and reply, a line each
   samples.jsonl     what `dialeval score` reads: there when the probe is done
@@ -23,7 +24,7 @@ from dialeval.augment.query import Query
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.probe.exchange import DAMAGED, Exchange, Key, read_exchanges
 from dialeval.sample import Sample
-from dialeval.storage import atomic_path, held, write_json
+from dialeval.storage import atomic_path, held, sha256_of, write_json
 from dialeval.strict_json import parse, read_object
 from dialeval.version import __version__
 
@@ -37,6 +38,9 @@ CONTENTS = (SETTINGS, QUERIES, EXCHANGES, SAMPLES, DAMAGED, ".lock")
 
 UNCHANGED = "variants_left_out"
 """Counted when the queries are written, kept for a probe that goes on: no setting."""
+
+DIGEST = "samples_sha256"
+"""Of `samples.jsonl`, when the probe is done."""
 
 PROBE_FORMAT = 1
 """Raised when an older dialeval could misread the directory."""
@@ -64,11 +68,19 @@ def open_probe(directory: str | Path) -> Probe:
         settings,
         tuple(read_queries(path / QUERIES, format="queries")),
         read_exchanges(path / EXCHANGES),
-        _read_samples(path / SAMPLES),
+        _read_samples(path / SAMPLES, settings),
     )
 
 
-def _read_samples(path: Path) -> tuple[Sample, ...]:
+def check_samples(path: Path, settings: Mapping[str, Any]) -> None:
+    """Raises `InputError` where the samples are not those that the probe wrote."""
+    known = settings.get(DIGEST)
+    if path.is_file() and known is not None and sha256_of(path) != known:
+        what = "is damaged: it has another sha256. Repeat the `dialeval probe` command: it is made"
+        raise InputError([Problem(str(path), 0, "", f"{what} anew")])
+
+
+def _read_samples(path: Path, settings: Mapping[str, Any]) -> tuple[Sample, ...]:
     """What the exchanges gave; it can be made of them again."""
     problems, samples = [], []
     for number, line in enumerate(path.read_bytes().split(b"\n") if path.exists() else (), 1):
@@ -81,6 +93,7 @@ def _read_samples(path: Path) -> tuple[Sample, ...]:
             problems.append(Problem(str(path), number, "", what))
     if problems:
         raise InputError(problems)
+    check_samples(path, settings)
     return tuple(samples)
 
 
@@ -154,6 +167,10 @@ class ProbeDirectory:
         with atomic_path(self.path / SAMPLES) as temporary:
             lines = [json.dumps(sample.to_record(), ensure_ascii=False) for sample in samples]
             temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        settings = read_settings(self.path)
+        assert settings is not None, "the probe was begun"
+        digest = sha256_of(self.path / SAMPLES)
+        write_json(self.path / SETTINGS, {**settings, DIGEST: digest})
 
     def _check_is_probe_or_empty(self) -> None:
         if self.path.exists() and not self.path.is_dir():
@@ -175,7 +192,7 @@ class ProbeDirectory:
 def differences(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """`system.temperature: 0.7 there, 1.0 here`, for each setting that is not the same."""
     old, new = dict(_flat(earlier)), dict(_flat(now))
-    ignored = {"probe_format", "dialeval", UNCHANGED}
+    ignored = {"probe_format", "dialeval", UNCHANGED, DIGEST}
     names = [name for name in (*new, *(n for n in old if n not in new)) if name not in ignored]
     return [
         f"{name}: {_shown(old.get(name))} there, {_shown(new.get(name))} here"

@@ -1,7 +1,7 @@
 """One question to a system and what came of it, and the file that holds them.
 
     {"query": "chat-1", "what": "variant 2", "messages": [{"role": "user", "content": "Who ..."}],
-     "reply": "I am Bob.", "seconds": 0.412}
+     "reply": "I am Bob.", "seconds": 0.412, "check": "5f0c1d22"}
 
 Each exchange is a line that is written and flushed when it ends: a process that is killed loses at
 most the line that it was writing. A question that failed has an `error` instead of a `reply`; when
@@ -10,6 +10,7 @@ it is asked again, the later line counts. A reply that the system calls unfinish
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -26,6 +27,7 @@ from dialeval.systems.system import as_messages
 
 Key = tuple[str, str]
 BLOCK = 1 << 16
+CHECK = "check"
 DAMAGED = "exchanges.damaged"
 """Lines of the file of exchanges that could not be read any more."""
 
@@ -105,6 +107,8 @@ class Exchange:
         )
         if fields.problems:
             raise ValueError(str(fields.problems[0]))
+        if CHECK in given and given[CHECK] != _check_of(given):
+            raise ValueError("the line is not the one that was written")
         return found
 
 
@@ -143,7 +147,8 @@ class Recording:
         trace: TracebackType | None,
     ) -> None:
         if self._file:
-            self._file.close()
+            with naming(self._path):  # what is still to be written fails once more
+                self._file.close()
 
     def add(self, exchange: Exchange) -> None:
         assert self._file is not None, "the recording is not open"
@@ -209,5 +214,16 @@ def write_exchanges(path: Path, exchanges: Iterable[Exchange]) -> None:
 
 
 def _line(exchange: Exchange) -> bytes:
-    text = json.dumps(exchange.to_record(), ensure_ascii=False)
-    return text.encode("utf-8", "replace") + b"\n"
+    record = exchange.to_record()
+    return _bytes({**record, CHECK: _check_of(record)}) + b"\n"
+
+
+def _bytes(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _check_of(record: Mapping[str, Any]) -> str:
+    """The beginning of the sha256 of a line without its check: another letter in a reply is
+    damage, too, and no other rule would find it."""
+    rest = {name: value for name, value in record.items() if name != CHECK}
+    return hashlib.sha256(_bytes(rest)).hexdigest()[:8]

@@ -112,6 +112,8 @@ def told_plainly(address: Address) -> Iterator[None]:
     except DBAPIError as error:
         reason = _first_line(error.orig)
         raise JobError(f"{address.shown}: {_without_credentials(reason, address)}") from None
+    except UnicodeDecodeError as error:  # names of tables and messages about them
+        raise JobError(f"{address.shown} is damaged: {error.reason}. Take a good copy.") from None
 
 
 def _sqlite(path: Path, read_only: bool) -> Engine:

@@ -7,7 +7,9 @@ whose context holds the first answer. `probe/answers.py` makes them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+from dialeval.errors import InputError
 from dialeval.readers import plain_jsonl
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
@@ -26,7 +28,18 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
             " where it stopped"
         )
     place.path = str(path)
+    _check(source.path, path)
     yield from plain_jsonl.read(Source(path, source.label), place, options)
+
+
+def _check(directory: Path, samples: Path) -> None:
+    """Are these the samples that the probe wrote?"""
+    from dialeval.probe.directory import check_samples, read_settings
+
+    try:
+        check_samples(samples, read_settings(directory) or {})
+    except InputError as error:
+        raise UnreadableError(error.problems[0].problem) from error
 
 
 READER = Reader(

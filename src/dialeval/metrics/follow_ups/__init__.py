@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -86,7 +88,19 @@ def _from_file(path: Path) -> FollowUps:
     lines = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not lines:
         raise UsageError(f"follow-ups {str(path)!r}: the file holds no line")
+    fields = Fields(path)
+    _check_apart(fields, lines, "")
+    fields.complain()
     return FollowUps(path.stem, (), lines)
+
+
+def _check_apart(fields: Fields, texts: Sequence[str], field: str) -> None:
+    """Each follow-up is a column of a run, beside the column of notes."""
+    for text, times in Counter(texts).items():
+        if times > 1:
+            fields.wrong(field, f"{shown(text)} occurs {times} times")
+        elif text == "note":
+            fields.wrong(field, "'note' is the name of another column: add a full stop")
 
 
 def _from_json(path: Path, name: str) -> FollowUps:
@@ -100,6 +114,8 @@ def _from_json(path: Path, name: str) -> FollowUps:
     fields.text(record.get("source", ""), "source", empty=True)
     positive = fields.texts(record.get("positive", []), "positive")
     negative = fields.texts(record.get("negative", []), "negative")
+    _check_apart(fields, positive, "positive")
+    _check_apart(fields, negative, "negative")
     if not (positive or negative):
         fields.wrong("", "holds no follow-ups: 'positive' and 'negative' are lists of texts")
     fields.complain()
