@@ -103,6 +103,8 @@ def main() -> int:
             if getattr(given, name) != parser.get_default(name)
         )
         + "".join(f" --{flag}" for flag in ("wide", "paper") if getattr(given, flag))
+        + "".join(f" --set {name}" for name in given.set or ())
+        + "".join(f" --report {name}" for name in given.report or ())
     )
     card = card_text(name, command, composition, trials, reported)
     (given.out / f"{name}.md").write_text(card, encoding="utf-8")

@@ -106,7 +106,7 @@ def fit(
             help="Put metrics that do not range from 0 to 1 on a scale: from the 25th to the 75th"
             " percentile, from the 1st to the 99th, or from the smallest to the largest value."
             " best: choose by leaving out each data set in turn.",
-            show_default="quartile",
+            show_default="minmax",
         ),
     ] = None,
     paper: Annotated[

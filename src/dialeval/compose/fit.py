@@ -93,7 +93,7 @@ class Fitted:
 
 
 PAPER = FitOptions()
-OURS = FitOptions(prior=4.0, even=True)
+OURS = FitOptions(prior=4.0, even=True, scale="minmax")
 """What `compose fit` does of itself, and how the shipped weights were fitted."""
 
 
