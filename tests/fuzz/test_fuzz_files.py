@@ -104,15 +104,16 @@ def test_damage_is_met_without_a_crash_and_without_a_wrong_number(target, tmp_pa
         place = sound.copy(f"case-{number}")
         damaged = rng.choice(target.files(place))
         told = mutate(damaged, rng)
+        content = damaged.read_bytes() if damaged.is_file() else None
         use = rng.randrange(len(target.uses))
         if complaint := sound.verdict(place, use):
             kind = complaint.strip().splitlines()[-1][:100]
             failures.setdefault(kind, f"case {number}: {told}\n{complaint}")
-            if option("--fuzz-keep") and damaged.is_file() and not damaged.is_symlink():
+            if option("--fuzz-keep") and content is not None:  # as it was before it was used
                 kept = KEPT / named(target) / f"{option('--fuzz-seed')}-{number}"
                 destination = kept / damaged.relative_to(place)
                 destination.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(damaged, destination)
+                destination.write_bytes(content)
         shutil.rmtree(place)
     if failures:
         shown = "\n\n".join(list(failures.values())[:SHOWN])

@@ -104,7 +104,7 @@ class AnswerCache:
     def _clear_errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             raise JobError(
                 f"the answer cache {self.path} cannot be used ({error})."
                 " Delete the file to start afresh, or point DIALEVAL_CACHE elsewhere."
