@@ -63,7 +63,8 @@ dist: .venv/.installed-dev ## build a wheel that works alone
 
 bench: .venv/.installed-dev ## speed on this machine, against other packages; more in benchmarks/
 	@$(BIN)/dialeval models get --preset default --quiet
-	$(BIN)/dialeval bench
+	$(BIN)/python benchmarks/peers.py --example
+	$(BIN)/python benchmarks/limits.py
 
 clean: ## remove the environment and everything built
 	rm -rf .venv build dist runs src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
     python benchmarks/peers.py [NAME ...] [--pairs 100000] [--encoded 2000] [--dialogues 12]
                                [--rounds 3] [--threads 1] [--json]
+    python benchmarks/peers.py --example     # about a minute, on the bundled conversations
 
     rouge bleu chrf   every pair by itself, against rouge-score and sacrebleu
     bertscore vectors all-MiniLM-L6-v2, against bert-score and sentence-transformers
@@ -10,28 +11,30 @@
     bootstrap         Pearson, Spearman, tau-b with intervals, against a loop of scipy
     permutation       PERM-BOTH, against a loop as in nlpstats and mt-metrics-eval
 
-Texts are turns of DailyDialog (DIALEVAL_DATA), each paired with the turn before. Ours and theirs
-take turns, the fastest round of each counts. `dialeval bench` holds the same contests, smaller, on
-the bundled example.
+Texts are turns of DailyDialog (DIALEVAL_DATA), each paired with the turn before. Both sides take
+turns, the fastest round of each counts. A package or a model that is absent is named and skipped.
+The column "differs" is the largest difference of a score; for the bootstrap it is that of interval
+widths and for the permutation test that of p values, which are random on both sides.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
+import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import torch
+import contests
+from contests import Contest, Outcome, Pair, Skipped, hold
 
+from dialeval.errors import UsageError
 from dialeval.sample import Sample, Turn
-from dialeval.speed import encoding, likelihood, overlap, resampling
-from dialeval.speed.contest import Contest, Outcome, hold
-from dialeval.speed.texts import Pair
 
 BLENDERBOT_400M = {
     "vocab_size": 8008,
@@ -82,6 +85,7 @@ def whole(talks: list[list[str]], count: int) -> list[Sample]:
 
 def blenderbot(talks: list[list[str]]) -> tuple[Any, Any]:
     """Random weights take as long as learned ones."""
+    import torch
     from transformers import BlenderbotConfig, BlenderbotForConditionalGeneration
 
     from dialeval.training.vocabulary import build_tokenizer
@@ -98,28 +102,59 @@ def blenderbot(talks: list[list[str]]) -> tuple[Any, Any]:
     return BlenderbotForConditionalGeneration(config).eval(), tokenizer
 
 
-def contests(options: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
-    talks = dialogues(options.data)
-    pairs = turn_pairs(talks, options.pairs)
-    some = turn_pairs(talks, options.encoded)
-    judged = whole(talks, options.dialogues)
-    return {
-        "rouge": lambda: overlap.rouge(pairs),
-        "bleu": lambda: overlap.bleu(pairs),
-        "chrf": lambda: overlap.chrf(pairs),
-        "bertscore": lambda: encoding.bertscore(some),
-        "vectors": lambda: encoding.embeddings([text for text, _ in some]),
-        "full": lambda: likelihood.full_causal(judged),
-        "full-blenderbot": lambda: likelihood.full_seq2seq(judged, *blenderbot(talks)),
-        "bootstrap": lambda: resampling.bootstrap_correlation(options.items, 1000),
-        "permutation": lambda: resampling.permutation_test(options.items, 1000),
-        "permutation-spearman": lambda: resampling.permutation_test(
-            options.items, 1000, "spearman"
-        ),
+def different(pairs: list[Pair]) -> list[Pair]:
+    """No text twice: both sides would encode it once only."""
+    return [(f"{one} {number}", f"{other} {number}") for number, (one, other) in enumerate(pairs)]
+
+
+def makers(options: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
+    """What makes each contest: fails with ImportError where the peer is not installed, with a
+    UsageError where a model is absent."""
+    if options.example:
+        pairs = contests.example_pairs(2000)
+        encoded = different(contests.example_pairs(100))
+        vectors = [text for pair in encoded for text in pair]
+        judged = contests.example_dialogues(3)
+        items, resampled = 1000, 500
+    else:
+        talks = dialogues(options.data)
+        pairs, encoded = turn_pairs(talks, options.pairs), turn_pairs(talks, options.encoded)
+        vectors = [text for text, _ in encoded]
+        judged = whole(talks, options.dialogues)
+        items, resampled = options.items, 1000
+    found: dict[str, Callable[[], Contest]] = {
+        "rouge": lambda: contests.rouge(pairs),
+        "bleu": lambda: contests.bleu(pairs),
+        "chrf": lambda: contests.chrf(pairs),
+        "bertscore": lambda: contests.bertscore(encoded),
+        "vectors": lambda: contests.embeddings(vectors),
+        "full": lambda: contests.full_causal(judged),
+        "bootstrap": lambda: contests.bootstrap_correlation(items, resampled),
+        "permutation": lambda: contests.permutation_test(items, resampled),
+        "permutation-spearman": lambda: contests.permutation_test(items, resampled, "spearman"),
     }
+    if not options.example:
+        found["full-blenderbot"] = lambda: contests.full_seq2seq(judged, *blenderbot(talks))
+    return found
 
 
-def show(outcomes: list[Outcome]) -> None:
+def measure(
+    made: Mapping[str, Callable[[], Contest]], names: Sequence[str], rounds: int
+) -> tuple[list[Outcome], list[Skipped]]:
+    outcomes: list[Outcome] = []
+    skipped: list[Skipped] = []
+    for name in names:
+        try:
+            outcomes.append(hold(made[name](), rounds))
+            print(f"{name}: {outcomes[-1].times_faster:.2f}", file=sys.stderr, flush=True)
+        except ImportError as error:
+            skipped.append(Skipped(name, f"{error.name or error} is not installed"))
+        except UsageError as error:
+            skipped.append(Skipped(name, str(error)))
+    return outcomes, skipped
+
+
+def show(outcomes: list[Outcome], skipped: list[Skipped]) -> None:
     print("| what | against | faster | processor | ours s | theirs s | differs |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for one in outcomes:
@@ -127,14 +162,17 @@ def show(outcomes: list[Outcome]) -> None:
             f"| {one.name} | {one.peer} | {one.times_faster:.1f} | {one.times_less_processor:.1f}"
             f" | {one.our_seconds:.2f} | {one.peer_seconds:.2f} | {one.difference:.0e} |"
         )
+    for absent in skipped:
+        print(f"skipped: {absent.name}: {absent.reason}")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     here = Path(__file__).resolve().parents[2] / "shared" / "datasets"
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--example", action="store_true", help="small, on the bundled example")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DIALEVAL_DATA") or here))
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--encoded", type=int, default=2000)
@@ -143,19 +181,32 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    makers = contests(options)
-    if unknown := set(options.names) - makers.keys():
-        parser.error(f"unknown: {', '.join(sorted(unknown))}. There are: {', '.join(makers)}")
-    outcomes = []
-    for name in options.names or makers:
-        outcomes.append(hold(makers[name](), options.rounds))
-        print(f"{name}: {outcomes[-1].times_faster:.2f}", file=sys.stderr, flush=True)
-    if options.json:
-        print(json.dumps([one.to_record() for one in outcomes], indent=2))
-    else:
-        show(outcomes)
+    options = parser.parse_args(arguments)
+    # Peers remark on what they load, and look for news of it on the network.
+    os.environ.update(HF_HUB_OFFLINE="1", TQDM_DISABLE="1")
+    logging.disable(logging.WARNING)
+    set_threads(options.threads)
+    made = makers(options)
+    if unknown := set(options.names) - made.keys():
+        parser.error(f"unknown: {', '.join(sorted(unknown))}. There are: {', '.join(made)}")
+    outcomes, skipped = measure(made, options.names or list(made), options.rounds)
+    if not options.json:
+        return show(outcomes, skipped)
+    record = {
+        "python": platform.python_version(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "contests": [one.to_record() for one in outcomes],
+        "skipped": [one.to_record() for one in skipped],
+    }
+    return print(json.dumps(record, indent=2))
+
+
+def set_threads(threads: int) -> None:
+    try:
+        import torch
+    except ImportError:  # string metrics and statistics have no threads
+        return
+    torch.set_num_threads(threads)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import typer.core
 from dialeval.cli import (
     agree,
     augment,
-    bench,
     compare,
     compose,
     data,
@@ -101,4 +100,3 @@ app.add_typer(data.app, name="data")
 app.add_typer(train.app, name="train")
 app.add_typer(compose.app, name="compose")
 app.command("doctor")(doctor.doctor)
-app.command("bench")(bench.bench)

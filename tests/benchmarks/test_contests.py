@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 
+import peers
 import pytest
-from typer.testing import CliRunner
-
-from dialeval.cli.app import app
-from dialeval.errors import UsageError
-from dialeval.speed import bench
-from dialeval.speed.contest import Contest, Outcome, hold, largest_difference
-from dialeval.speed.overlap import bleu, chrf, rouge
-from dialeval.speed.resampling import bootstrap_correlation, permutation_test
-from dialeval.speed.texts import example_dialogues, example_pairs
+from contests import (
+    Contest,
+    Outcome,
+    bleu,
+    bootstrap_correlation,
+    chrf,
+    example_dialogues,
+    example_pairs,
+    hold,
+    largest_difference,
+    permutation_test,
+    rouge,
+)
 
 
 def test_both_sides_take_turns_and_the_ratio_is_theirs_over_ours():
@@ -52,27 +57,27 @@ def test_no_dialogue_and_no_pair_comes_twice():
     assert len(set(example_pairs(2000))) == 2000
 
 
-def test_a_peer_that_is_not_installed_is_skipped_and_named(monkeypatch):
+def test_a_peer_that_is_not_installed_is_skipped_and_named():
     def absent():
         raise ModuleNotFoundError("No module named 'bert_score'", name="bert_score")
 
-    monkeypatch.setattr(bench, "CONTESTS", {"bertscore": bench.Entry("bert-score", absent)})
-    found = bench.measure(["bertscore"])
-    assert not found.outcomes
-    assert found.skipped[0].peer == "bert-score"
-    assert found.skipped[0].reason == "bert_score is not installed"
+    outcomes, skipped = peers.measure({"bertscore": absent}, ["bertscore"], rounds=1)
+    assert not outcomes
+    assert skipped[0].name == "bertscore"
+    assert skipped[0].reason == "bert_score is not installed"
 
 
-def test_an_unknown_contest_is_named_with_a_suggestion():
-    with pytest.raises(UsageError, match="Did you mean 'rouge'"):
-        bench.measure(["rogue"])
+def test_an_unknown_contest_is_named_with_those_that_there_are(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        peers.main(["--example", "rogue"])
+    assert "unknown: rogue. There are: rouge, bleu" in capsys.readouterr().err
 
 
-def test_the_verb_prints_ratios_as_json(monkeypatch):
+def test_the_program_prints_ratios_as_json(monkeypatch, capsys):
     contest = Contest("c", "p", lambda: [1.0], lambda: [1.5], largest_difference)
-    monkeypatch.setattr(bench, "CONTESTS", {"c": bench.Entry("p", lambda: contest)})
-    result = CliRunner().invoke(app, ["bench", "c", "--json"])
-    record = json.loads(result.stdout)
+    monkeypatch.setattr(peers, "makers", lambda options: {"c": lambda: contest})
+    peers.main(["--example", "c", "--json"])
+    record = json.loads(capsys.readouterr().out)
     assert record["contests"][0]["difference"] == 0.5
     assert record["contests"][0]["times_faster"] > 0
-    assert record["limits"] is None
+    assert record["skipped"] == []

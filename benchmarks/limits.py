@@ -1,17 +1,18 @@
-"""What this machine can do at best, and how near the language model comes to it."""
+"""The limits of this machine, and how near the language model and the answer cache come to them.
+
+python benchmarks/limits.py
+"""
 
 from __future__ import annotations
 
-import os
-import platform
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from contests import example_dialogues
 
 from dialeval.question import Embed
 from dialeval.registry import make_metric
@@ -29,28 +30,6 @@ class Limits:
     tokens_necessary: int
     tokens_one_by_one: int
     cache_hits_per_second: float
-
-    def to_record(self) -> dict[str, float]:
-        return asdict(self)
-
-
-def describe_machine() -> dict[str, Any]:
-    """What a reader of the ratios may want to know."""
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    return {
-        "processor": _processor() or platform.processor() or platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
-        "python": platform.python_version(),
-        "load": load,
-    }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        return ""
-    return next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
 
 
 def measure_limits(samples: Sequence[Sample], model: str = "smollm2-135m") -> Limits:
@@ -105,3 +84,18 @@ def cache_hits_per_second(answers: int = 20_000) -> float:
         seconds = time.perf_counter() - started
     assert len(found) == answers
     return answers / seconds
+
+
+def main() -> None:
+    found = measure_limits(example_dialogues(6))
+    print(
+        f"32-bit products reach {found.matmul_gflops:,.0f} GFLOP/s; the language model reaches"
+        f" {found.share_of_peak:.0%} of that.\nIt read {found.tokens_computed:,} tokens;"
+        f" {found.tokens_necessary:,} are necessary, one question at a time reads"
+        f" {found.tokens_one_by_one:,}.\nThe answer cache returns"
+        f" {found.cache_hits_per_second:,.0f} answers per second."
+    )
+
+
+if __name__ == "__main__":
+    main()

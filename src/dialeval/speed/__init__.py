@@ -1,1 +1,0 @@
-"""How fast is this machine, and how does dialeval compare with other packages on it?"""
