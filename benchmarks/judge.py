@@ -51,7 +51,7 @@ from dialeval.models.scorer_directory import DESCRIPTION
 from dialeval.question import Embed, Judge
 from dialeval.sample import Sample, Turn
 from dialeval.studies.comparison_runs import LoadedOnce
-from dialeval.training.corpora import load_corpus
+from dialeval.training.examples.corpora import load_corpus
 
 Vector = Callable[[str], Any]
 

@@ -27,7 +27,7 @@ from dialeval.models.source import Models
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample, Turn
 from dialeval.studies.composition_runs import SUB_METRICS
-from dialeval.training.corpora import load_corpus
+from dialeval.training.examples.corpora import load_corpus
 
 
 def turns_of(data: Path, count: int) -> list[Sample]:

@@ -29,7 +29,7 @@ import torch
 from dialeval.models import encoder
 from dialeval.models.locate import locate
 from dialeval.question import Embed
-from dialeval.training.corpora import load_corpus
+from dialeval.training.examples.corpora import load_corpus
 
 MODEL = "minilm-l6"
 BATCH = 32

@@ -2,9 +2,9 @@
 
     DIALEVAL_DATA=DIR python scripts/build_rated_exchanges.py
 
-DIR/rated holds the rated sets. What is in them is never learned from (see
-`dialeval.training.rated_exchanges`). The fine-tuning files of `engage` are no rated set: the
-engagement sub-metric is trained on them. The script prints one line for each set.
+DIR/rated holds the rated sets. No training learns from them (see
+`dialeval.training.examples.rated_exchanges`). The fine-tuning files of `engage` are no rated set:
+the engagement sub-metric is trained on them. The script prints one line for each set.
 """
 
 import re
@@ -14,8 +14,8 @@ from pathlib import Path
 from dialeval.places import data_directory
 from dialeval.readers import load
 from dialeval.sample import Sample
-from dialeval.training.corpora import Dialogue
-from dialeval.training.rated_exchanges import (
+from dialeval.training.examples.corpora import Dialogue
+from dialeval.training.examples.rated_exchanges import (
     SHIPPED,
     RatedExchanges,
     exchanges_of,

@@ -19,10 +19,10 @@ from statistics import fmean
 
 from dialeval.models.locate import locate
 from dialeval.terminal import counting_bar, print_table
-from dialeval.training.embeddings import embed
+from dialeval.training.examples.embeddings import embed
+from dialeval.training.examples.pair_corpus import PairCorpus, load_pairs
 from dialeval.training.fit_pair_scorer import random_negatives
-from dialeval.training.pair_corpus import PairCorpus, load_pairs
-from dialeval.training.pair_scorer import accuracy, pair_vectors
+from dialeval.training.learners.pair_scorer import accuracy, pair_vectors
 from dialeval.training.train_pair_scorer import load_scorer
 
 CORPORA = ("dailydialog", "empathetic", "personachat", "topical-chat")

@@ -15,7 +15,7 @@ from dialeval.datasets.inventory import inspect_dataset, list_datasets
 from dialeval.errors import InputError, UsageError
 from dialeval.readers import check
 from dialeval.registry import READERS
-from dialeval.training.corpora import load_corpus
+from dialeval.training.examples.corpora import load_corpus
 
 PARTS = [f"{d.name}/{p.name}" for d in DATASETS.values() for p in d.parts]
 

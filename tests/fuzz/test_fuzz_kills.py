@@ -106,8 +106,8 @@ from fuzz.killing import changes, killed_at
 from models.tiny_scorers import save_word_vectors
 from dialeval.errors import UsageError
 from dialeval.training.loop import Settings
-from dialeval.training.pair_corpus import load_pairs
-from dialeval.training.ruber import RuberOptions
+from dialeval.training.examples.pair_corpus import load_pairs
+from dialeval.training.learners.ruber import RuberOptions
 from dialeval.training.train_ruber import train_ruber
 
 place, seed, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

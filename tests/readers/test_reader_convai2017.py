@@ -10,7 +10,7 @@ import pytest
 
 from dialeval.readers import formats
 from dialeval.sample import Rating, Turn
-from dialeval.training.engagement_data import Engaging, read_engagement
+from dialeval.training.examples.engagement import Engaging, read_engagement
 
 SCALE = (1.0, 5.0)
 

@@ -11,7 +11,7 @@ import pytest
 
 from dialeval.errors import InputError, UsageError
 from dialeval.sample import Rating
-from dialeval.training.engagement_data import (
+from dialeval.training.examples.engagement import (
     Engaging,
     balance,
     load_engagement,
@@ -20,7 +20,7 @@ from dialeval.training.engagement_data import (
     soft_label,
     without_rated,
 )
-from dialeval.training.rated_exchanges import RatedExchanges, exchanges_of
+from dialeval.training.examples.rated_exchanges import RatedExchanges, exchanges_of
 
 NOTHING = RatedExchanges(())
 LONG_REPLY = "The orchestra played three encores before anybody thought of leaving the hall."

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dialeval.training.fluency_examples import (
+from dialeval.training.examples.fluency import (
     SHUFFLE_DROP_REPEAT_USL_H,
     Word,
     drop_stopwords,
@@ -20,7 +20,7 @@ from dialeval.training.fluency_examples import (
     shuffle_words,
     words_of,
 )
-from dialeval.training.stopwords import STOPWORDS
+from dialeval.training.examples.stopwords import STOPWORDS
 
 TEXT = "Well, I don't know (yet)... Shall we go to the well-known café, or stay?"
 

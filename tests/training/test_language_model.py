@@ -15,10 +15,10 @@ from dialeval.models.source import Models
 from dialeval.question import Likelihood, TokenLogProbs
 from dialeval.sample import Turn
 from dialeval.training import train_lm
-from dialeval.training.corpora import load_corpus
-from dialeval.training.language_model import LanguageModelOptions, LanguageModelRecipe
+from dialeval.training.examples.corpora import load_corpus
+from dialeval.training.examples.rated_exchanges import RatedExchanges, exchanges_of
+from dialeval.training.learners.language_model import LanguageModelOptions, LanguageModelRecipe
 from dialeval.training.loop import Settings
-from dialeval.training.rated_exchanges import RatedExchanges, exchanges_of
 from dialeval.training.train_lm import train_language_model
 
 OPTIONS = LanguageModelOptions(rank=4, batch_tokens=64, block=48)

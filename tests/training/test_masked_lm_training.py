@@ -27,9 +27,9 @@ from dialeval.models.source import Models
 from dialeval.question import MaskedLikelihood, TokenLogProbs
 from dialeval.registry import make_metric
 from dialeval.sample import Sample
+from dialeval.training.examples.pair_corpus import load_pairs
+from dialeval.training.learners.masked_lm import MaskedLMOptions, MaskedLMRecipe
 from dialeval.training.loop import Settings
-from dialeval.training.masked_lm import MaskedLMOptions, MaskedLMRecipe
-from dialeval.training.pair_corpus import load_pairs
 from dialeval.training.train_masked_lm import fresh_network, responses, train_masked_lm
 
 SETTINGS = Settings(epochs=4, learning_rate=0.02, checkpoint_seconds=0)

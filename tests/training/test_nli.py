@@ -16,8 +16,8 @@ from models import tiny_encoders
 from dialeval.errors import InputError, UsageError
 from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS, Inference
-from dialeval.training.inference_model import InferenceModelOptions
-from dialeval.training.inference_pairs import load_inference_pairs
+from dialeval.training.examples.inference_pairs import load_inference_pairs
+from dialeval.training.learners.inference import InferenceModelOptions
 from dialeval.training.loop import Settings
 from dialeval.training.train_nli import train_inference_model
 

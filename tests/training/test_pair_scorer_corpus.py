@@ -17,12 +17,12 @@ from dialeval.augment.query import Query
 from dialeval.errors import UsageError
 from dialeval.models.pair_scorer_network import last_words
 from dialeval.sample import Turn
-from dialeval.training import embeddings, positives
-from dialeval.training.corpora import SPLITS, load_corpus
-from dialeval.training.embeddings import embed
-from dialeval.training.pair_corpus import Pair, load_pairs
-from dialeval.training.positives import generator_of, make_positives
-from dialeval.training.rated_exchanges import RatedExchanges, exchanges_of
+from dialeval.training.examples import embeddings, positives
+from dialeval.training.examples.corpora import SPLITS, load_corpus
+from dialeval.training.examples.embeddings import embed
+from dialeval.training.examples.pair_corpus import Pair, load_pairs
+from dialeval.training.examples.positives import generator_of, make_positives
+from dialeval.training.examples.rated_exchanges import RatedExchanges, exchanges_of
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 pytest.importorskip("torch", reason="needs the extra 'models'")
 
 from dialeval.errors import UsageError
-from dialeval.training.bm25 import BM25, words
-from dialeval.training.label_filter import Labels, filter_labels
-from dialeval.training.negative_sampling import (
+from dialeval.training.examples.bm25 import BM25, words
+from dialeval.training.examples.negatives import (
     SAMPLERS,
     NegativeSampler,
     SamplerOptions,
     selection_probabilities,
 )
+from dialeval.training.learners.label_filter import Labels, filter_labels
 
 
 def sampler(texts, vectors=None, **options):

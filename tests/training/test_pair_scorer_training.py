@@ -15,7 +15,9 @@ from training.chat_files import write_dialogues
 from training.made_up_topics import TOPICS, Topics
 
 from dialeval.errors import JobError, UsageError
-from dialeval.training.decision_boundary import (
+from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
+from dialeval.training.fit_pair_scorer import PairScorerOptions
+from dialeval.training.learners.decision_boundary import (
     RANDOM,
     TRUE,
     WEIGHTED,
@@ -25,10 +27,13 @@ from dialeval.training.decision_boundary import (
     find_view,
     products,
 )
-from dialeval.training.fit_pair_scorer import PairScorerOptions
-from dialeval.training.label_filter import FilterOptions, Labels, released_filter
-from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
-from dialeval.training.pair_scorer import Batch, PairScorerRecipe, PairVectors, make_network
+from dialeval.training.learners.label_filter import FilterOptions, Labels, released_filter
+from dialeval.training.learners.pair_scorer import (
+    Batch,
+    PairScorerRecipe,
+    PairVectors,
+    make_network,
+)
 from dialeval.training.train_pair_scorer import (
     load_scorer,
     scorer_settings,

@@ -7,9 +7,8 @@ import pytest
 from training.chat_files import write_dialogues
 
 from dialeval.readers import load
-from dialeval.training.corpora import Corpus
-from dialeval.training.mme_fluency import fluency_lesson
-from dialeval.training.rated_exchanges import (
+from dialeval.training.examples.corpora import Corpus
+from dialeval.training.examples.rated_exchanges import (
     RatedExchanges,
     exchanges_of,
     is_long,
@@ -18,6 +17,7 @@ from dialeval.training.rated_exchanges import (
     without_rated,
     write_exchanges,
 )
+from dialeval.training.mme_fluency import fluency_lesson
 
 QUERY = "I'd like to see the manager about this."
 ANSWER = "He isn't here until Monday, I am afraid!"

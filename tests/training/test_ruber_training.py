@@ -17,9 +17,15 @@ from dialeval.errors import UsageError
 from dialeval.models.source import Models
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.question import Judge
+from dialeval.training.examples.pair_corpus import Pair
+from dialeval.training.learners.ruber import (
+    RuberOptions,
+    RuberRecipe,
+    Scored,
+    WordNumbers,
+    measures,
+)
 from dialeval.training.loop import Settings
-from dialeval.training.pair_corpus import Pair
-from dialeval.training.ruber import RuberOptions, RuberRecipe, Scored, WordNumbers, measures
 from dialeval.training.train_ruber import train_ruber
 
 TOPICS = ("cat", "dog", "food", "likes")

@@ -15,15 +15,16 @@ from dialeval.models.generation import Decoding, load_generator  # noqa: E402
 from dialeval.models.source import Models  # noqa: E402
 from dialeval.question import Likelihood, TokenLogProbs  # noqa: E402
 from dialeval.sample import Turn  # noqa: E402
-from dialeval.training.architectures import (  # noqa: E402
+from dialeval.training.examples.corpora import load_corpus  # noqa: E402
+from dialeval.training.examples.reply_pairs import Pair, encode_pairs, make_batches  # noqa: E402
+from dialeval.training.examples.vocabulary import build_tokenizer  # noqa: E402
+from dialeval.training.learners.architectures import (  # noqa: E402
     LstmArchitecture,
     TransformerArchitecture,
 )
-from dialeval.training.corpora import load_corpus  # noqa: E402
+from dialeval.training.learners.seq2seq import Seq2SeqOptions, Seq2SeqRecipe  # noqa: E402
 from dialeval.training.loop import Settings  # noqa: E402
-from dialeval.training.pairs import Pair, encode_pairs, make_batches  # noqa: E402
 from dialeval.training.schedules import share_of_rate  # noqa: E402
-from dialeval.training.seq2seq import Seq2SeqOptions, Seq2SeqRecipe  # noqa: E402
 from dialeval.training.train_seq2seq import (  # noqa: E402
     LSTM_PAPER,
     TRANSFORMER_PAPER,
@@ -31,7 +32,6 @@ from dialeval.training.train_seq2seq import (  # noqa: E402
     changed,
     train_seq2seq,
 )
-from dialeval.training.vocabulary import build_tokenizer  # noqa: E402
 
 OPTIONS = Seq2SeqOptions(vocabulary=300, history_tokens=24, reply_tokens=20, batch=8)
 LSTM = Plan(

@@ -20,7 +20,7 @@ from dialeval.models.source import Models
 from dialeval.models.text_judge import TextJudgeConfig
 from dialeval.models.twin_judge import TwinJudgeConfig
 from dialeval.question import Judge
-from dialeval.training.judge_recipe import Example
+from dialeval.training.learners.judge_recipe import Example
 from dialeval.training.loop import Settings
 from dialeval.training.mme_engagement import engagement_lesson
 from dialeval.training.mme_fluency import fluency_lesson

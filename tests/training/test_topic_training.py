@@ -22,8 +22,7 @@ from dialeval.models.topic_graph import Topics, topic_edges, word_weight
 from dialeval.models.topic_keywords import Frequencies
 from dialeval.models.word_vectors import load
 from dialeval.question import Judge
-from dialeval.training.loop import Settings
-from dialeval.training.topic_graph import (
+from dialeval.training.learners.topic_graph import (
     MARGIN,
     Scored,
     TopicGraphOptions,
@@ -32,6 +31,7 @@ from dialeval.training.topic_graph import (
     ranking,
     sharing_a_keyword,
 )
+from dialeval.training.loop import Settings
 from dialeval.training.train_topic import train_topic
 
 PAIRS = (("dog", "kennel"), ("coffee", "cup"), ("car", "engine"), ("rain", "umbrella"))

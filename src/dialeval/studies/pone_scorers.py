@@ -69,7 +69,7 @@ def suffix(spec: str) -> str:
 def check_positives(positives: Sequence[str]) -> None:
     """Complains of what cannot be made, before anything is trained."""
     from dialeval.models.generation import load_generator
-    from dialeval.training.positives import generator_of, make_positives
+    from dialeval.training.examples.positives import generator_of, make_positives
 
     for spec in positives:
         model = generator_of(spec)
@@ -120,8 +120,8 @@ def draw(directories: Mapping[str, Path], encoder: str, setting: Setting) -> Dra
     """Where these scorers draw the line, on the same held-out pairs."""
     import numpy as np
 
-    from dialeval.training.decision_boundary import draw_boundaries
     from dialeval.training.fit_pair_scorer import prepare
+    from dialeval.training.learners.decision_boundary import draw_boundaries
     from dialeval.training.train_pair_scorer import load_scorer
 
     data = prepare(
@@ -136,8 +136,8 @@ def draw(directories: Mapping[str, Path], encoder: str, setting: Setting) -> Dra
 def _place(options: PairScorerOptions, setting: Setting) -> Path:
     """A folder for everything that is trained alike on the same data."""
     from dialeval.models.source import Models
-    from dialeval.training.pair_corpus import load_pairs
-    from dialeval.training.positives import generator_of
+    from dialeval.training.examples.pair_corpus import load_pairs
+    from dialeval.training.examples.positives import generator_of
     from dialeval.training.rated_agreement import rated_here
 
     corpus = load_pairs([setting.data[CORPUS]], options.context, most=options.pairs)

@@ -25,17 +25,17 @@ import torch
 from dialeval.errors import JobError
 from dialeval.models.pair_scorer_network import HIDDEN, ContextRule, PairScorerNetwork
 from dialeval.question import ModelSource
-from dialeval.training.embeddings import Pooling, embed
-from dialeval.training.label_filter import FilterOptions, Labels, filter_labels
-from dialeval.training.loop import Progress, Report, Settings, train
-from dialeval.training.negative_sampling import (
+from dialeval.training.examples.embeddings import Pooling, embed
+from dialeval.training.examples.negatives import (
     NegativeSampler,
     Numbers,
     SamplerName,
     SamplerOptions,
 )
-from dialeval.training.pair_corpus import PairCorpus, load_pairs
-from dialeval.training.pair_scorer import (
+from dialeval.training.examples.pair_corpus import PairCorpus, load_pairs
+from dialeval.training.examples.positives import make_positives
+from dialeval.training.learners.label_filter import FilterOptions, Labels, filter_labels
+from dialeval.training.learners.pair_scorer import (
     Matrix,
     PairScorerRecipe,
     PairVectors,
@@ -43,7 +43,7 @@ from dialeval.training.pair_scorer import (
     pair_vectors,
     score_variants,
 )
-from dialeval.training.positives import make_positives
+from dialeval.training.loop import Progress, Report, Settings, train
 
 PairMetric = Literal["pone", "bert-ruber"]
 

@@ -33,8 +33,8 @@ from dialeval.models.weights import read_json
 from dialeval.question import NLI_LABELS, Inference, Judge, MaskedLikelihood, TokenLogProbs
 from dialeval.training.by_source import SourceScores, score_source, word_count
 from dialeval.training.card import Card
-from dialeval.training.inference_pairs import Pair, load_inference_pairs
-from dialeval.training.judge_recipe import Example
+from dialeval.training.examples.inference_pairs import Pair, load_inference_pairs
+from dialeval.training.learners.judge_recipe import Example
 from dialeval.training.mme_engagement import engagement_lesson
 from dialeval.training.mme_fluency import fluency_lesson
 from dialeval.training.mme_relevance import relevance_lesson

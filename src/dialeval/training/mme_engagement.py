@@ -18,8 +18,8 @@ import numpy as np
 
 from dialeval.errors import UsageError
 from dialeval.training.card import licence_of
-from dialeval.training.engagement_data import Engaging, load_engagement, matched_pairs
-from dialeval.training.judge_recipe import Example
+from dialeval.training.examples.engagement import Engaging, load_engagement, matched_pairs
+from dialeval.training.learners.judge_recipe import Example
 from dialeval.training.train_text_judge import Lesson
 
 

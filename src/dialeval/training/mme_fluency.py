@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from dialeval.training.card import licence_of
-from dialeval.training.fluency_examples import fluency_example
-from dialeval.training.judge_recipe import Example
-from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs
-from dialeval.training.stopwords import STOPWORDS
+from dialeval.training.examples.fluency import fluency_example
+from dialeval.training.examples.pair_corpus import Pair, PairCorpus, load_pairs
+from dialeval.training.examples.stopwords import STOPWORDS
+from dialeval.training.learners.judge_recipe import Example
 from dialeval.training.train_text_judge import Lesson, corpus_facts
 
 WHOLE = 10_000

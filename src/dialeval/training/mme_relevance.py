@@ -23,11 +23,11 @@ import numpy.typing as npt
 
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.training.card import licence_of
-from dialeval.training.fluency_examples import drop_stopwords, words_of
-from dialeval.training.judge_recipe import Example
-from dialeval.training.negative_sampling import NegativeSampler, SamplerName, SamplerOptions
-from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs
-from dialeval.training.stopwords import STOPWORDS
+from dialeval.training.examples.fluency import drop_stopwords, words_of
+from dialeval.training.examples.negatives import NegativeSampler, SamplerName, SamplerOptions
+from dialeval.training.examples.pair_corpus import Pair, PairCorpus, load_pairs
+from dialeval.training.examples.stopwords import STOPWORDS
+from dialeval.training.learners.judge_recipe import Example
 from dialeval.training.train_ruber import load_table
 from dialeval.training.train_text_judge import Lesson, corpus_facts
 

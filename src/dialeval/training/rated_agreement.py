@@ -21,8 +21,8 @@ from dialeval.models.pair_scorer_network import (
     last_words,
 )
 from dialeval.question import ModelSource
-from dialeval.training.embeddings import Pooling, embed
-from dialeval.training.pair_scorer import score_pairs
+from dialeval.training.examples.embeddings import Pooling, embed
+from dialeval.training.learners.pair_scorer import score_pairs
 
 RATED = {
     "usr-topical": "Overall",

@@ -19,14 +19,14 @@ from dialeval.training.adapters import (
     save_model,
 )
 from dialeval.training.card import Card, licence_of
-from dialeval.training.corpora import Corpus, load_corpus
-from dialeval.training.language_model import (
+from dialeval.training.examples.corpora import Corpus, load_corpus
+from dialeval.training.examples.rated_exchanges import known_exchanges, without_rated
+from dialeval.training.learners.language_model import (
     LanguageModelOptions,
     LanguageModelRecipe,
     encode_dialogues,
 )
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.rated_exchanges import known_exchanges, without_rated
 from dialeval.training.workplace import exclusive, refuse_finished
 
 

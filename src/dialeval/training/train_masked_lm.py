@@ -20,6 +20,8 @@ from dialeval.models.masked_network import MaskedNetwork, load_network
 from dialeval.models.scorer_directory import save_tensors
 from dialeval.models.source import Models, offline
 from dialeval.training.card import Card, licence_of
+from dialeval.training.examples.pair_corpus import Pair, PairCorpus, load_pairs
+from dialeval.training.learners.masked_lm import MaskedLMOptions, MaskedLMRecipe
 from dialeval.training.loop import (
     Progress,
     Report,
@@ -28,8 +30,6 @@ from dialeval.training.loop import (
     train,
     unseen,
 )
-from dialeval.training.masked_lm import MaskedLMOptions, MaskedLMRecipe
-from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs
 from dialeval.training.workplace import exclusive, refuse_finished
 
 WHOLE = 10_000

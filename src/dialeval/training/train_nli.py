@@ -28,8 +28,8 @@ from dialeval.training.adapters import (
     shape_of_adapters,
 )
 from dialeval.training.card import Card, licence_of
-from dialeval.training.inference_model import InferenceModelOptions, InferenceModelRecipe
-from dialeval.training.inference_pairs import InferencePairs, load_inference_pairs
+from dialeval.training.examples.inference_pairs import InferencePairs, load_inference_pairs
+from dialeval.training.learners.inference import InferenceModelOptions, InferenceModelRecipe
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
 from dialeval.training.workplace import exclusive, refuse_finished
 

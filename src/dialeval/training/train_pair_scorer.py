@@ -40,7 +40,7 @@ from dialeval.pictures.drawing import Drawing
 from dialeval.question import ModelSource
 from dialeval.storage import write_json, write_text
 from dialeval.training.card import Card, licence_of
-from dialeval.training.decision_boundary import draw_boundaries
+from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
 from dialeval.training.fit_pair_scorer import (
     Fitted,
     PairData,
@@ -51,9 +51,9 @@ from dialeval.training.fit_pair_scorer import (
     prepare,
     random_negatives,
 )
+from dialeval.training.learners.decision_boundary import draw_boundaries
+from dialeval.training.learners.pair_scorer import accuracy
 from dialeval.training.loop import Progress, Report, Settings, unseen
-from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
-from dialeval.training.pair_scorer import accuracy
 from dialeval.training.rated_agreement import (
     Agreement,
     RatedPairs,

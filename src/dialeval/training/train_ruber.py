@@ -16,9 +16,9 @@ from dialeval.models.scorer_directory import save_scorer
 from dialeval.models.source import Models, ready
 from dialeval.models.word_vectors import WordVectorTable, load
 from dialeval.training.card import Card, licence_of
+from dialeval.training.examples.pair_corpus import load_pairs
+from dialeval.training.learners.ruber import RuberOptions, RuberRecipe, WordNumbers, measures
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.pair_corpus import load_pairs
-from dialeval.training.ruber import RuberOptions, RuberRecipe, WordNumbers, measures
 from dialeval.training.workplace import exclusive, refuse_finished
 
 WHOLE = 10_000

@@ -11,18 +11,18 @@ from typing import Any
 import torch
 
 from dialeval.models.source import offline
-from dialeval.training.architectures import (
+from dialeval.training.card import Card, licence_of
+from dialeval.training.examples.corpora import Corpus, load_corpus
+from dialeval.training.examples.rated_exchanges import known_exchanges, without_rated
+from dialeval.training.examples.reply_pairs import encode_pairs
+from dialeval.training.examples.vocabulary import build_tokenizer
+from dialeval.training.learners.architectures import (
     Architecture,
     LstmArchitecture,
     TransformerArchitecture,
 )
-from dialeval.training.card import Card, licence_of
-from dialeval.training.corpora import Corpus, load_corpus
+from dialeval.training.learners.seq2seq import Seq2SeqOptions, Seq2SeqRecipe, describe
 from dialeval.training.loop import Report, Settings, State, forget_checkpoint, train
-from dialeval.training.pairs import encode_pairs
-from dialeval.training.rated_exchanges import known_exchanges, without_rated
-from dialeval.training.seq2seq import Seq2SeqOptions, Seq2SeqRecipe, describe
-from dialeval.training.vocabulary import build_tokenizer
 from dialeval.training.workplace import exclusive, refuse_finished
 
 

@@ -18,11 +18,11 @@ from dialeval.models.text_judge import TextJudgeConfig, TextJudgeNetwork, load_e
 from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork
 from dialeval.training.by_source import score_source, word_count
 from dialeval.training.card import Card
-from dialeval.training.judge_recipe import Example, Examples, accuracy, targets_of
+from dialeval.training.examples.pair_corpus import PairCorpus
+from dialeval.training.learners.judge_recipe import Example, Examples, accuracy, targets_of
+from dialeval.training.learners.text_judge import RankingRecipe, TextJudgeRecipe, in_order
+from dialeval.training.learners.twin_judge import TwinJudgeRecipe
 from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.pair_corpus import PairCorpus
-from dialeval.training.text_judge import RankingRecipe, TextJudgeRecipe, in_order
-from dialeval.training.twin_judge import TwinJudgeRecipe
 from dialeval.training.workplace import exclusive, refuse_finished
 
 

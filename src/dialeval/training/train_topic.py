@@ -40,11 +40,9 @@ from dialeval.models.treebank import treebank_words
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.question import Judge
 from dialeval.training.card import Card, licence_of
-from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.negative_sampling import NegativeSampler, SamplerOptions
-from dialeval.training.pair_corpus import Pair, PairCorpus, load_pairs
-from dialeval.training.rated_agreement import RATED
-from dialeval.training.topic_graph import (
+from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
+from dialeval.training.examples.pair_corpus import Pair, PairCorpus, load_pairs
+from dialeval.training.learners.topic_graph import (
     TopicGraphOptions,
     TopicGraphRecipe,
     TopicPairs,
@@ -53,6 +51,8 @@ from dialeval.training.topic_graph import (
     mean_vectors,
     ranking,
 )
+from dialeval.training.loop import Report, Settings, forget_checkpoint, train
+from dialeval.training.rated_agreement import RATED
 from dialeval.training.train_ruber import load_table
 from dialeval.training.workplace import exclusive, refuse_finished
 

@@ -55,7 +55,7 @@ def lm(
     """
     from dialeval.errors import UsageError
     from dialeval.terminal import training_bar
-    from dialeval.training.language_model import LanguageModelOptions
+    from dialeval.training.learners.language_model import LanguageModelOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_lm import train_language_model
 

@@ -59,8 +59,8 @@ def mme_specificity(
     """
     from dialeval.errors import UsageError
     from dialeval.terminal import counting_bar, training_bar
+    from dialeval.training.learners.masked_lm import MaskedLMOptions
     from dialeval.training.loop import Settings
-    from dialeval.training.masked_lm import MaskedLMOptions
     from dialeval.training.train_masked_lm import train_masked_lm
 
     if full and rank:

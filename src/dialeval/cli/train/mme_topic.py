@@ -103,8 +103,8 @@ def mme_topic(
     the same command is given again.
     """
     from dialeval.terminal import training_bar
+    from dialeval.training.learners.topic_graph import TopicGraphOptions
     from dialeval.training.loop import Settings
-    from dialeval.training.topic_graph import TopicGraphOptions
     from dialeval.training.train_topic import train_topic
 
     with training_bar(quiet=quiet or as_json) as report:

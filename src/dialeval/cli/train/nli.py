@@ -79,7 +79,7 @@ def nli(
     on where it stopped if the same command is given again.
     """
     from dialeval.terminal import training_bar
-    from dialeval.training.inference_model import InferenceModelOptions
+    from dialeval.training.learners.inference import InferenceModelOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_nli import train_inference_model
 

@@ -145,9 +145,9 @@ def pone(
     metric: -m pone:model=DIR. A training that was interrupted goes on where it stopped if the same
     command is given again.
     """
+    from dialeval.training.examples.negatives import SamplerOptions
     from dialeval.training.fit_pair_scorer import PairScorerOptions
-    from dialeval.training.label_filter import FilterOptions, released_filter
-    from dialeval.training.negative_sampling import SamplerOptions
+    from dialeval.training.learners.label_filter import FilterOptions, released_filter
 
     filtering = (
         released_filter(positives, threshold, rounds, doubtful)

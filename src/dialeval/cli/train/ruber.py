@@ -57,8 +57,8 @@ def ruber(
     the same command is given again.
     """
     from dialeval.terminal import training_bar
+    from dialeval.training.learners.ruber import RuberOptions
     from dialeval.training.loop import Settings
-    from dialeval.training.ruber import RuberOptions
     from dialeval.training.train_ruber import train_ruber
 
     with training_bar(quiet=quiet or as_json) as report:

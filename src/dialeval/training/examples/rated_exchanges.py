@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.sample import letters
-from dialeval.training.corpora import LONG, Corpus, Dialogue
+from dialeval.training.examples.corpora import LONG, Corpus, Dialogue
 
 SHIPPED = "rated-exchanges.npz"
 

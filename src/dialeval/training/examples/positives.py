@@ -31,7 +31,7 @@ from dialeval.options import split_spec
 from dialeval.places import cache_directory
 from dialeval.sample import Turn
 from dialeval.storage import write_json
-from dialeval.training.pair_corpus import Pair
+from dialeval.training.examples.pair_corpus import Pair
 
 READS_THE_QUERY = ("ctg",)
 """Augmenters whose variants depend on what was said before."""

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from dialeval.errors import UsageError
 from dialeval.sample import letters
-from dialeval.training.bm25 import BM25
+from dialeval.training.examples.bm25 import BM25
 
 SamplerName = Literal["weighted", "random", "middle", "bm25"]
 SAMPLERS: tuple[SamplerName, ...] = get_args(SamplerName)

@@ -37,7 +37,12 @@ from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.sample import Rating, Sample, Turn, letters
 from dialeval.training.by_source import word_count
-from dialeval.training.rated_exchanges import LeftOut, RatedExchanges, is_long, known_exchanges
+from dialeval.training.examples.rated_exchanges import (
+    LeftOut,
+    RatedExchanges,
+    is_long,
+    known_exchanges,
+)
 
 QUALITIES = ("turn_rating", "eval_score", "engagement")
 OF_BOTH_SPEAKERS = ("engagement",)

@@ -35,8 +35,8 @@ from dialeval.models.topic_graph import (
 )
 from dialeval.models.topic_graph_network import TopicGraphNetwork
 from dialeval.models.word_vectors import WordVectorTable
+from dialeval.training.examples.negatives import NegativeSampler, Numbers
 from dialeval.training.loop import Validation
-from dialeval.training.negative_sampling import NegativeSampler, Numbers
 
 Loss = Literal["margin", "cross-entropy"]
 Negatives = Literal["mixed", "random", "hard"]

@@ -16,7 +16,7 @@ import torch
 
 from dialeval.models.loading import positions_of
 from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork, TwinReading
-from dialeval.training.judge_recipe import Example, Examples, JudgeRecipe
+from dialeval.training.learners.judge_recipe import Example, Examples, JudgeRecipe
 
 Encoded = tuple[tuple[int, ...], tuple[int, ...]]
 """Token ids of the turns and of the response."""

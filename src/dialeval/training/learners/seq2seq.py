@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from dialeval.training.architectures import Architecture
+from dialeval.training.examples.reply_pairs import Pair, make_batches
+from dialeval.training.examples.vocabulary import Pieces
+from dialeval.training.learners.architectures import Architecture
 from dialeval.training.loop import Objective, Validation
-from dialeval.training.pairs import Pair, make_batches
-from dialeval.training.vocabulary import Pieces
 
 VALIDATION_TOKENS = 4096
 

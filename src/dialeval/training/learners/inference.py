@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from dialeval.models.classifier import pad
-from dialeval.training.inference_pairs import Pair
+from dialeval.training.examples.inference_pairs import Pair
 from dialeval.training.loop import Validation
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dialeval.models.encoder_input import EncoderInput
-from dialeval.training.corpora import Dialogue
+from dialeval.training.examples.corpora import Dialogue
 
 BUCKET = 4
 """Pairs whose lengths differ by less share batches."""

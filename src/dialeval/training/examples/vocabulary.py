@@ -23,7 +23,7 @@ from tokenizers import (
 )
 
 from dialeval.errors import UsageError
-from dialeval.training.corpora import Dialogue
+from dialeval.training.examples.corpora import Dialogue
 
 Pieces = Literal["bpe", "words"]
 

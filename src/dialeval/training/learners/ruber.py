@@ -23,8 +23,8 @@ import torch
 from dialeval.models.ruber import padded, query_words, response_words
 from dialeval.models.ruber_network import RuberNetwork
 from dialeval.models.word_vectors import WordVectorTable
+from dialeval.training.examples.pair_corpus import Pair
 from dialeval.training.loop import Validation
-from dialeval.training.pair_corpus import Pair
 
 Loss = Literal["margin", "cross-entropy"]
 

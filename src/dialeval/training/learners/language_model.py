@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from dialeval.training.corpora import Dialogue
+from dialeval.training.examples.corpora import Dialogue
 from dialeval.training.loop import Validation
 
 BUCKET = 8

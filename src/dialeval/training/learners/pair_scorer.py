@@ -23,10 +23,10 @@ import numpy.typing as npt
 import torch
 
 from dialeval.models.pair_scorer_network import ContextRule, PairScorerNetwork, context_vector
-from dialeval.training.label_filter import Labels
+from dialeval.training.examples.negatives import NegativeSampler, Numbers, SamplerName
+from dialeval.training.examples.pair_corpus import Pair
+from dialeval.training.learners.label_filter import Labels
 from dialeval.training.loop import Validation
-from dialeval.training.negative_sampling import NegativeSampler, Numbers, SamplerName
-from dialeval.training.pair_corpus import Pair
 
 SCORED_AT_ONCE = 4096
 

@@ -15,7 +15,7 @@ import torch
 from dialeval.models.classifier import Segmented, pad
 from dialeval.models.loading import positions_of
 from dialeval.models.text_judge import Reading, TextJudgeConfig, TextJudgeNetwork
-from dialeval.training.judge_recipe import Example, Examples, JudgeRecipe
+from dialeval.training.learners.judge_recipe import Example, Examples, JudgeRecipe
 from dialeval.training.loop import Validation
 
 Encoded = tuple[Segmented, float]

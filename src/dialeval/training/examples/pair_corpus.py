@@ -21,8 +21,8 @@ import numpy as np
 
 from dialeval.errors import UsageError
 from dialeval.models.pair_scorer_network import ContextRule, last_words
-from dialeval.training.corpora import Dialogue, load_corpus
-from dialeval.training.rated_exchanges import (
+from dialeval.training.examples.corpora import Dialogue, load_corpus
+from dialeval.training.examples.rated_exchanges import (
     LeftOut,
     RatedExchanges,
     known_exchanges,
