@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.agreement.score_file import read_scores
+from dialeval.agreement.sources import read_scores
 from dialeval.readers import load
 from dialeval.spreadsheet import FORMULA_STARTS, neutralise, restored
 

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from dialeval.agreement.rated import rated_samples
+from dialeval.agreement.rated import Target, rated_samples
 from dialeval.agreement.table import agreement_rows
-from dialeval.agreement.targets import Target
 from dialeval.errors import UsageError
 from dialeval.sample import Rating, Sample
 

@@ -8,12 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.agreement.bootstrap import Bootstrap, resample
+from dialeval.agreement.bootstrap import Bootstrap, bootstrap_values
 from dialeval.agreement.correlation import NAMES, correlations, spearman
-from dialeval.agreement.exact_sums import exact_product, weighted_sums
-from dialeval.agreement.inversions import matrix_products, running_sums
-from dialeval.agreement.kendall import KendallCounts
-from dialeval.agreement.product_moment import pearson_with_error, spearman_of_counts
+from dialeval.agreement.ranks import exact_product, weighted_sums
+from dialeval.agreement.weighted_correlation import (
+    KendallCounts,
+    matrix_products,
+    pearson_with_error,
+    running_sums,
+    spearman_of_counts,
+)
 
 
 def pearson_of_counts(x, y):
@@ -114,8 +118,8 @@ def test_weighted_sums_are_the_true_ones_and_the_same_in_any_company(n, seed):
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_a_product_in_pieces_is_the_product(rows, n, width, seed):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dialeval.agreement.exact_sums.ROWS", 2)
-        patch.setattr("dialeval.agreement.exact_sums.ONE_THREAD", 10)
+        patch.setattr("dialeval.agreement.ranks.ROWS", 2)
+        patch.setattr("dialeval.agreement.ranks.ONE_THREAD", 10)
         rng = np.random.default_rng(seed)
         weights, matrix = rng.integers(0, 9, size=(rows, n)), rng.integers(-9, 9, size=(n, width))
         np.testing.assert_array_equal(exact_product(weights, matrix), weights @ matrix)
@@ -171,7 +175,7 @@ def test_progress_ends_with_all_rounds():
     bootstrap = Bootstrap(
         np.random.default_rng(0), rounds=25, block=300, progress=lambda *seen: told.append(seen)
     )
-    resample([spearman_of_counts(*some_pairs(30))], 30, bootstrap)
+    bootstrap_values([spearman_of_counts(*some_pairs(30))], 30, bootstrap)
     assert told == [(10, 25), (20, 25), (25, 25)]
 
 

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dialeval.agreement.bootstrap import Bootstrap, fisher_interval
+from dialeval.agreement.bootstrap import Bootstrap, fisher_interval, interval_of_few
 from dialeval.agreement.correlation import NAMES, correlations
-from dialeval.agreement.few_items import interval_of_few
 
 
 def test_pearsons_interval_is_that_of_scipy():

@@ -3,10 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.agreement.correlation import kendall, pearson, spearman
-from dialeval.agreement.grouping import system_means, within_groups
-from dialeval.agreement.rated import rated_samples
-from dialeval.agreement.targets import Target, maximum_of, mean_rating
+from dialeval.agreement.correlation import kendall, pearson, spearman, system_means, within_groups
+from dialeval.agreement.rated import Target, maximum_of, mean_rating, rated_samples
 from dialeval.sample import Rating, Sample
 
 

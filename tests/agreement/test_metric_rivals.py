@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from dialeval.agreement.rated import rated_samples
+from dialeval.agreement.metric_ranking import rank_metrics, rounds_needed
+from dialeval.agreement.rated import Target, rated_samples
 from dialeval.agreement.relations import relations
-from dialeval.agreement.rivals import rank_metrics, rounds_needed
-from dialeval.agreement.targets import Target
-from dialeval.agreement.williams import williams_p
+from dialeval.agreement.significance import williams_p
 from dialeval.errors import UsageError
 from dialeval.sample import Rating, Sample
 

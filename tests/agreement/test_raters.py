@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import dialeval
-from dialeval.agreement.alpha import krippendorff_alpha
-from dialeval.agreement.intraclass import icc_mean, icc_single
-from dialeval.agreement.kappa import cohen_kappa, fleiss_kappa, mean_cohen_kappa
 from dialeval.agreement.raters import (
+    cohen_kappa,
+    fleiss_kappa,
     human_variance,
+    icc_mean,
+    icc_single,
+    krippendorff_alpha,
     leave_one_out,
+    mean_cohen_kappa,
     mean_rating,
     pairwise,
     rater_reports,

@@ -9,8 +9,8 @@ import pytest
 from made_up import edit_manifest
 
 import dialeval
-from dialeval.agreement.comparable import differing_fields
-from dialeval.agreement.verdict import format_p, verdict
+from dialeval.agreement.findings import format_p, verdict
+from dialeval.agreement.joining import differing_fields
 from dialeval.errors import UsageError
 from dialeval.sample import Sample, Turn
 from dialeval.scores import Score, Signature

@@ -6,7 +6,7 @@ import pytest
 from made_up import Asking, Floored, LengthModels, Told, samples, two_bots
 
 import dialeval
-from dialeval.agreement.score_file import read_all_scores, read_scores, scores_of_run
+from dialeval.agreement.sources import read_all_scores, read_scores, scores_of_run
 from dialeval.errors import DialevalError
 from dialeval.export import export
 

@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.agreement.clusters import draw_lines
-from dialeval.agreement.holm import holm
-from dialeval.agreement.paired import paired_bootstrap, paired_permutation
+from dialeval.agreement.bootstrap import Resampling, p_value, resample
 from dialeval.agreement.perm_both import perm_both
-from dialeval.agreement.resampling import Resampling, p_value, resample
-from dialeval.agreement.williams import williams_p, williams_test
+from dialeval.agreement.significance import (
+    draw_lines,
+    holm,
+    paired_bootstrap,
+    paired_permutation,
+    williams_p,
+    williams_test,
+)
 
 SIMULATIONS = 2000
 

@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 
-from dialeval.agreement.kendall import exact_two_sided_p
 from dialeval.agreement.student import (
     correlation_two_sided_p,
     incomplete_beta,
@@ -12,6 +11,7 @@ from dialeval.agreement.student import (
     student_quantile,
     student_two_sided_p,
 )
+from dialeval.agreement.weighted_correlation import exact_kendall_p
 
 stats = pytest.importorskip("scipy.stats", reason="scipy is the oracle here")
 special = pytest.importorskip("scipy.special")
@@ -58,7 +58,7 @@ def test_a_perfect_correlation_has_p_0():
 
 def test_exact_p_of_kendall_by_hand():
     """Of the 4! = 24 orders 1, 3, 5, 6, 5, 3, 1 have 0 to 6 inversions."""
-    assert exact_two_sided_p(4, 0) == pytest.approx(2 / 24)
-    assert exact_two_sided_p(4, 1) == pytest.approx(2 * 4 / 24)
-    assert exact_two_sided_p(4, 2) == pytest.approx(2 * 9 / 24)
-    assert exact_two_sided_p(4, 3) == 1.0
+    assert exact_kendall_p(4, 0) == pytest.approx(2 / 24)
+    assert exact_kendall_p(4, 1) == pytest.approx(2 * 4 / 24)
+    assert exact_kendall_p(4, 2) == pytest.approx(2 * 9 / 24)
+    assert exact_kendall_p(4, 3) == 1.0

@@ -11,7 +11,7 @@ import pytest
 from made_up import samples
 
 import dialeval
-from dialeval.agreement.rating_source import load_ratings
+from dialeval.agreement.sources import load_ratings
 from dialeval.engine.job import Job
 from dialeval.registry import make_metrics
 from dialeval.report.material import read_rows

@@ -3,7 +3,7 @@
 For each level, metric and pair of sides, over the rows that both sides have (`joining.py`):
 
     difference   mean of second - first, in the metric's own unit
-    interval     95 %, of the signed paired bootstrap                      (`paired.py`)
+    interval     95 %, of the signed paired bootstrap                      (`significance.py`)
     p            of the paired permutation test, two-sided, then Holm's correction over everything
                  that the comparison tests: all metrics, levels and pairs
     effect       the difference in standard deviations of the scores of both sides: the only number
@@ -15,7 +15,7 @@ one row.
 
 A metric whose signature differs between the runs measured something else in each of them. It has a
 row with the reason, and no numbers. Where the runs differ in their scales alone, the raw values are
-compared (`comparable.py`).
+compared (`joining.py`).
 """
 
 from __future__ import annotations
@@ -28,14 +28,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.agreement.changes import Change, largest_changes
-from dialeval.agreement.comparable import Grounds, grounds, raw_name
-from dialeval.agreement.holm import holm
-from dialeval.agreement.joining import Join, JoinBy, Joined, Side, join, sides_of
-from dialeval.agreement.paired import PairedTest, paired_bootstrap, paired_permutation
+from dialeval.agreement.bootstrap import Progress, Resampling
+from dialeval.agreement.findings import (
+    Change,
+    Compared,
+    Standing,
+    largest_changes,
+    outcome_of,
+    standings,
+)
+from dialeval.agreement.joining import (
+    Grounds,
+    Join,
+    JoinBy,
+    Joined,
+    Side,
+    grounds,
+    join,
+    raw_name,
+    sides_of,
+)
 from dialeval.agreement.ranks import Floats
-from dialeval.agreement.resampling import Progress, Resampling
-from dialeval.agreement.standings import Compared, Standing, outcome_of, standings
+from dialeval.agreement.significance import PairedTest, holm, paired_bootstrap, paired_permutation
 from dialeval.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -78,7 +92,7 @@ class Comparison:
         return sum(row.p_holm is not None and row.p_holm <= self.alpha for row in self.rows)
 
     def to_record(self) -> dict[str, Any]:
-        from dialeval.agreement.verdict import verdict
+        from dialeval.agreement.findings import verdict
 
         return asdict(self) | {"verdict": verdict(self)}
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.agreement.cases import By, Case, cases_of, check_rated, points
-from dialeval.agreement.grouping import system_means
+from dialeval.agreement.correlation import system_means
+from dialeval.agreement.table import By, Case, cases_of, check_rated, points
 from dialeval.pictures import (
     Bar,
     Drawing,

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.agreement.correlation import CONSTANT, Numbers, complete_pairs
-from dialeval.agreement.grouping import group_members
+from dialeval.agreement.correlation import CONSTANT, Numbers, complete_pairs, group_members
 from dialeval.agreement.ranks import Floats, Integers
 
 MOST_PAIRS = 5_000_000

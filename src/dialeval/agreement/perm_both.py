@@ -17,7 +17,7 @@ Over all items a round is quick to compute. With the half sum m and half differe
 scores, first and second become m + s d and m - s d with s = 1 or -1: what Pearson's r needs of them
 are the sums of s d, s d h and s m d. For Spearman's rho all 2n scores are put in order once; then a
 round draws n of them for the first metric and leaves the others to the second, as if in a bootstrap
-of 2n items (`product_moment.py`).
+of 2n items (`weighted_correlation.py`).
 
 A group of fewer than three items, or whose human ratings are all the same, orders nothing and is
 left out. Where a swap makes the scores of a group all the same, its r counts as 0 in that round.
@@ -32,13 +32,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.agreement.bootstrap import Alternative, Resampling, p_value, resample
 from dialeval.agreement.coefficient import pearson_of, spearman_of
-from dialeval.agreement.exact_means import exact_mean, settled
-from dialeval.agreement.exact_sums import weighted_sums
-from dialeval.agreement.product_moment import ROUNDING, spearman_of_counts
-from dialeval.agreement.ranks import Floats, dense
-from dialeval.agreement.resampling import Alternative, Resampling, p_value, resample
-from dialeval.agreement.williams import CoefficientName, MetricTest
+from dialeval.agreement.ranks import Floats, dense, exact_mean, settled, weighted_sums
+from dialeval.agreement.significance import CoefficientName, MetricTest
+from dialeval.agreement.weighted_correlation import ROUNDING, spearman_of_counts
 
 CorrelationLevel = Literal["turn", "system", "group"]
 Mask = npt.NDArray[np.bool_]

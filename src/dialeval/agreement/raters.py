@@ -1,11 +1,57 @@
-"""Do the raters agree? All that is usually reported, from one table of items x raters.
+"""Cohen's and Fleiss' kappa: agreement on categories, beyond what chance would give.
+
+    Cohen (1960, 1968)    kappa = 1 - sum w_ij o_ij / sum w_ij e_ij
+
+over two raters, o the joint and e the product distribution of their ratings, and the weight of a
+disagreement between i and j
+
+    plain      1 where i != j         linear     |i - j|         quadratic     (i - j)^2.
+
+Distances are those of the ratings themselves. scikit-learn takes the positions of the categories
+that occur; the two differ where a category between others was used by nobody.
+
+    Fleiss (1971)         kappa = (P - Pe) / (1 - Pe)
+
+over any number of raters, P the mean share of agreeing pairs of ratings per item and Pe the sum of
+squared shares of the categories. Items may have different numbers of ratings, two at least; raters
+need not be the same people from item to item.
+
+Krippendorff's alpha: one coefficient for any number of raters, missing ratings and scales.
+
+    alpha = 1 - Do / De
+
+Do = 1/n sum over items u of 1/(m_u - 1) sum over ordered pairs of ratings of u of d(v, v')
+De = 1/(n (n-1)) sum over ordered pairs of all ratings of d(v, v')
+
+with m_u the ratings of item u (items with one are left out) and n the ratings that remain
+(Krippendorff, Content Analysis, 2004, 11.3). The distances are
+
+    nominal    d = 1 where v != v'
+    interval   d = (v - v')^2
+    ordinal    d = (sum of n_g for g from v to v', minus half of both ends)^2, which is the squared
+               difference of the mid-ranks of v and v' among all ratings: interval alpha of ranks.
+
+Sums over pairs are taken in closed form, so a million ratings need no table of coincidences.
+
+Intraclass correlation of the two-way random model: raters are a sample of all raters.
+
+From the mean squares of the two-way table of n items and k raters (BMS between items, JMS between
+raters, EMS residual), Shrout and Fleiss (1979), Psychological Bulletin 86, 420:
+
+    ICC(2,1) = (BMS - EMS) / (BMS + (k-1) EMS + k (JMS - EMS) / n)    of one rating
+    ICC(2,k) = (BMS - EMS) / (BMS + (JMS - EMS) / n)                  of the mean of k ratings
+
+Both ask for absolute agreement: a rater who is always one point stricter costs. The table must be
+full; items that some rater left out are not used, and are counted.
+
+Do the raters agree? All that is usually reported, from one table of items x raters.
 
 leave-one-out   each rater against the mean of the others; mean and largest over the raters
                 (HolisticEval, Tables 3, 4 and 9; Table 4's caption says "pairwise", its numbers are
                 these)
 pairwise        each rater against each; mean and largest are PONE's Human(Avg) and Human(Max)
-kappa, alpha    see `kappa.py` and `alpha.py`
-ICC             see `intraclass.py`
+kappa, alpha    see above
+ICC             see above
 human variance  variance over the raters of an item (ddof 0), mean over items (Table 6)
 
 NaN is a missing rating; each statistic uses the items it can and counts the rest.
@@ -20,30 +66,167 @@ said of a rater who shares fewer than `FEWEST` items with others: too little dat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.alpha import krippendorff_alpha
-from dialeval.agreement.coefficient import (
-    Agreement,
-    largest_of,
-    mean_of,
-    pearson_of,
-    spearman_of,
-)
-from dialeval.agreement.intraclass import icc_mean, icc_single
-from dialeval.agreement.kappa import fleiss_kappa, mean_cohen_kappa
-from dialeval.agreement.ranks import Floats
-from dialeval.agreement.rated import check_qualities, ratings_table
+from dialeval.agreement.coefficient import Agreement, largest_of, mean_of, pearson_of, spearman_of
+from dialeval.agreement.ranks import Floats, rank
+from dialeval.agreement.rated import check_qualities, mean_rating, ratings_table
 from dialeval.agreement.student import correlation_two_sided_p
-from dialeval.agreement.targets import mean_rating
 
 if TYPE_CHECKING:
     from dialeval.sample import Level, Sample
+
+Weights = Literal["plain", "linear", "quadratic"]
+
+ONE_CATEGORY = "only one category in use"
+
+
+def cohen_kappa(x: Floats, y: Floats, weights: Weights = "plain") -> Agreement:
+    """Agreement of two raters, over the items that both rated."""
+    both = ~(np.isnan(x) | np.isnan(y))
+    n, missing = int(both.sum()), int((~both).sum())
+    if n == 0:
+        return Agreement(None, 0, missing, "no items in common")
+    x, y = x[both], y[both]
+    observed, expected = _DISAGREEMENT[weights](x, y)
+    if expected == 0:
+        return Agreement(None, n, missing, ONE_CATEGORY)
+    return Agreement(1 - observed / expected, n, missing)
+
+
+def mean_cohen_kappa(ratings: Floats, weights: Weights = "plain") -> Agreement:
+    """Mean of Cohen's kappa over all pairs of raters (columns)."""
+    return mean_of([cohen_kappa(x, y, weights) for x, y in combinations(ratings.T, 2)])
+
+
+def fleiss_kappa(ratings: Floats) -> Agreement:
+    """Agreement of all raters, over the items with two ratings or more."""
+    per_item = (~np.isnan(ratings)).sum(axis=1)
+    used = per_item >= 2
+    n, missing = int(used.sum()), int((~used).sum())
+    if n == 0:
+        return Agreement(None, 0, missing, "no item with 2 ratings")
+    counts = per_item[used]
+    squares, shares = category_counts(ratings[used])
+    agreement = float(np.mean((squares - counts) / (counts * (counts - 1))))
+    chance = float((shares / shares.sum()) @ (shares / shares.sum()))
+    if len(shares) == 1:
+        return Agreement(None, n, missing, ONE_CATEGORY)
+    return Agreement((agreement - chance) / (1 - chance), n, missing)
+
+
+def category_counts(ratings: Floats) -> tuple[Floats, Floats]:
+    """Per item the sum of squared counts of its categories; per category its count in all."""
+    items, raters = np.nonzero(~np.isnan(ratings))
+    categories, codes = np.unique(ratings[items, raters], return_inverse=True)
+    cells, counts = np.unique(items * len(categories) + codes, return_counts=True)
+    squares: Floats = np.bincount(
+        cells // len(categories), weights=counts.astype(np.float64) ** 2, minlength=len(ratings)
+    ).astype(np.float64)
+    return squares, np.bincount(codes).astype(np.float64)
+
+
+def _plain(x: Floats, y: Floats) -> tuple[float, float]:
+    categories, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
+    shares = [np.bincount(half, minlength=len(categories)) / len(x) for half in np.split(codes, 2)]
+    if len(categories) == 1:
+        return 0.0, 0.0
+    return float(np.mean(x != y)), 1 - float(shares[0] @ shares[1])
+
+
+def _linear(x: Floats, y: Floats) -> tuple[float, float]:
+    """E|X - Y| of independent X, Y is the integral of F(1 - G) + G(1 - F)."""
+    steps = np.unique(np.concatenate([x, y]))
+    below = [np.searchsorted(np.sort(side), steps[:-1], side="right") / len(x) for side in (x, y)]
+    apart = below[0] * (1 - below[1]) + below[1] * (1 - below[0])
+    return float(np.mean(np.abs(x - y))), float(np.diff(steps) @ apart)
+
+
+def _quadratic(x: Floats, y: Floats) -> tuple[float, float]:
+    """E(X - Y)^2 of independent X, Y is var X + var Y + (mean X - mean Y)^2."""
+    if x.min() == x.max() == y.min() == y.max():
+        return 0.0, 0.0
+    expected = x.var() + y.var() + (x.mean() - y.mean()) ** 2
+    return float(np.mean((x - y) ** 2)), float(expected)
+
+
+_DISAGREEMENT: dict[Weights, Callable[[Floats, Floats], tuple[float, float]]] = {
+    "plain": _plain,
+    "linear": _linear,
+    "quadratic": _quadratic,
+}
+"""Per weighting, the observed disagreement and the one expected of independent raters."""
+
+
+Scale = Literal["nominal", "ordinal", "interval"]
+
+
+def krippendorff_alpha(ratings: Floats, scale: Scale = "interval") -> Agreement:
+    """Agreement of all raters; `n` counts the items with two ratings or more."""
+    per_item = (~np.isnan(ratings)).sum(axis=1)
+    used = per_item >= 2
+    items, missing = int(used.sum()), int((~used).sum())
+    if items == 0:
+        return Agreement(None, 0, missing, "no item with 2 ratings")
+    ratings, per_item = ratings[used], per_item[used]
+    given = ~np.isnan(ratings)
+    if np.nanmin(ratings) == np.nanmax(ratings):
+        return Agreement(None, items, missing, ONE_CATEGORY)
+    n = int(per_item.sum())
+    if scale == "nominal":
+        squares, totals = category_counts(ratings)
+        within = float(np.sum((per_item**2 - squares) / (per_item - 1)))
+        overall = float(n**2 - totals @ totals)
+    else:
+        values = np.where(given, ratings, 0.0)
+        values[given] = rank(ratings[given]) if scale == "ordinal" else ratings[given]
+        # Twice m times the sum of squared deviations is the sum over ordered pairs.
+        centres = values.sum(axis=1) / per_item
+        spread = np.where(given, (values - centres[:, None]) ** 2, 0.0).sum(axis=1)
+        within = float(np.sum(2 * per_item * spread / (per_item - 1)))
+        overall = 2 * n * float(np.sum((values[given] - values[given].mean()) ** 2))
+    return Agreement(1 - (n - 1) * within / overall, items, missing)
+
+
+def icc_single(ratings: Floats) -> Agreement:
+    """ICC(2,1): how reliable is one rating?"""
+    return _icc(ratings, of_the_mean=False)
+
+
+def icc_mean(ratings: Floats) -> Agreement:
+    """ICC(2,k): how reliable is the mean over these raters?"""
+    return _icc(ratings, of_the_mean=True)
+
+
+def _icc(ratings: Floats, of_the_mean: bool) -> Agreement:
+    complete = ~np.isnan(ratings).any(axis=1)
+    table = ratings[complete]
+    (n, k), missing = table.shape, int((~complete).sum())
+    if k < 2:
+        return Agreement(None, n, missing, "fewer than 2 raters")
+    if n < 2:
+        return Agreement(None, n, missing, "fewer than 2 items rated by all")
+    if table.min() == table.max():
+        return Agreement(None, n, missing, "constant")
+    centred = table - table.mean()
+    items, raters = centred.mean(axis=1), centred.mean(axis=0)
+    residual = centred - items[:, None] - raters
+    between_items = k * float(items @ items) / (n - 1)
+    between_raters = n * float(raters @ raters) / (k - 1)
+    error = float((residual**2).sum()) / ((n - 1) * (k - 1))
+    below = between_items + (between_raters - error) / n
+    if not of_the_mean:
+        below = between_items + (k - 1) * error + k * (between_raters - error) / n
+    if below <= 1e-12 * (between_items + between_raters + error):
+        # Items all alike and raters not: the model's variances add up to nothing or less.
+        return Agreement(None, n, missing, "no variance between items")
+    return Agreement((between_items - error) / below, n, missing)
+
 
 WEAK = 0.2
 """Below this a rater's agreement with the others is called very weak (Evans 1996)."""

@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.cases import By, correlate, points
+from dialeval.agreement.bootstrap import Progress
 from dialeval.agreement.ranks import Floats, Integers
-from dialeval.agreement.resampling import Progress
-from dialeval.agreement.williams import CoefficientName
+from dialeval.agreement.significance import CoefficientName
+from dialeval.agreement.table import By, correlate, points
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from dialeval.agreement.correlation import Correlation
-    from dialeval.agreement.grouping import WithinGroups
+    from dialeval.agreement.correlation import Correlation, WithinGroups
     from dialeval.agreement.rated import RatedLevel
     from dialeval.sample import Level
 

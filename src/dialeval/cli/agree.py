@@ -141,8 +141,8 @@ def agree(
     --plot draws a scatter plot where one metric meets one quality or --metric and --quality are
     both given, bars with intervals otherwise, and matrices with --relations.
     """
+    from dialeval.agreement.metric_ranking import rank_metrics
     from dialeval.agreement.relations import relations as relate
-    from dialeval.agreement.rivals import rank_metrics
     from dialeval.agreement.table import agreement_rows
     from dialeval.cli.show_agreement import show_agreement, show_rankings, show_relations
     from dialeval.terminal import counting_bar
@@ -231,8 +231,7 @@ def _levels_of_runs(
 
 
 def _levels_of_database(path: str, target: str, qualities: list[str]) -> list[RatedLevel]:
-    from dialeval.agreement.rated import rated_samples
-    from dialeval.agreement.targets import Target
+    from dialeval.agreement.rated import Target, rated_samples
     from dialeval.rating.results import judged_samples
 
     judged = judged_samples(path)
@@ -249,10 +248,8 @@ def _levels_of_database(path: str, target: str, qualities: list[str]) -> list[Ra
 def _levels_of_scores(
     ratings: Samples, scores: list[Path], target: str, qualities: list[str], lower: list[str]
 ) -> list[RatedLevel]:
-    from dialeval.agreement.rated import rated_samples
-    from dialeval.agreement.rating_source import some_rated
-    from dialeval.agreement.score_file import known_directions, read_all_scores
-    from dialeval.agreement.targets import Target
+    from dialeval.agreement.rated import Target, rated_samples
+    from dialeval.agreement.sources import known_directions, read_all_scores, some_rated
 
     return rated_samples(
         some_rated(ratings),
@@ -271,7 +268,7 @@ def _load_ratings(
     ratings: list[str] | None,
     scales: list[str] | None,
 ) -> Samples:
-    from dialeval.agreement.rating_source import load_ratings
+    from dialeval.agreement.sources import load_ratings
 
     return load_ratings(
         files,
@@ -283,7 +280,7 @@ def _load_ratings(
 
 
 def _tell_remarks(ratings: Samples, quiet: bool) -> None:
-    from dialeval.agreement.rating_source import remarks
+    from dialeval.agreement.sources import remarks
     from dialeval.terminal import say
 
     if not quiet and (found := remarks(ratings)):
@@ -325,7 +322,7 @@ def raters(
     or in JSON as "ratings": {"NAME": [4, 5, 3]}. Turns and whole dialogues are kept apart.
     """
     from dialeval.agreement.raters import rater_reports
-    from dialeval.agreement.rating_source import some_rated
+    from dialeval.agreement.sources import some_rated
     from dialeval.cli.show_agreement import show_raters
 
     ratings = _load_ratings(files, format, map, rating, scale)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dialeval.agreement.cases import points
-from dialeval.agreement.verdict import format_p
+from dialeval.agreement.findings import format_p
+from dialeval.agreement.table import points
 from dialeval.terminal import print_table, say, screen_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dialeval.agreement.coefficient import Agreement
+    from dialeval.agreement.metric_ranking import MetricRanking
     from dialeval.agreement.raters import QualityRaters, RaterReport
     from dialeval.agreement.relations import Relations
-    from dialeval.agreement.rivals import MetricRanking
     from dialeval.agreement.table import AgreementRow, Estimate
 
 _TESTS = {"williams": "Williams' test", "perm-both": "PERM-BOTH"}

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dialeval.agreement.verdict import verdict
+from dialeval.agreement.findings import verdict
 from dialeval.cli.show_agreement import ARROWS, number_text, p_text, star
 from dialeval.terminal import print_table, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dialeval.agreement.changes import Change
     from dialeval.agreement.comparison import Comparison
-    from dialeval.agreement.standings import Compared
+    from dialeval.agreement.findings import Change, Compared
 
 
 def show_comparison(comparison: Comparison, every_pair: bool) -> None:

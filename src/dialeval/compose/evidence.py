@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.agreement.dstc10 import protocol_rating
-from dialeval.agreement.exact_means import settled
-from dialeval.agreement.ranks import Floats, Integers
+from dialeval.agreement.ranks import Floats, Integers, settled
 from dialeval.compose.composition import VALUE, Term, term_signature
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.sample import Level, Sample, letters

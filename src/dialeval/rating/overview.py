@@ -2,8 +2,8 @@
 
 attention        share of the attention checks that a rater passed
 self-agreement   share of the answers that a rater gave again when a task came a second time
-alpha            Krippendorff's, ordinal (`agreement/alpha.py`); of comparisons, interval
-kappa            Fleiss' (`agreement/kappa.py`). Comparisons are counted both ways round, a win of
+alpha            Krippendorff's, ordinal (`agreement/raters.py`); of comparisons, interval
+kappa            Fleiss' (`agreement/raters.py`). Comparisons are counted both ways round, a win of
                  one as a loss of the other: which system is called the first must not matter, and
                  chance is then as likely to choose either
 win rate         of a system over all of its comparisons, ties half
@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.agreement.alpha import krippendorff_alpha
 from dialeval.agreement.coefficient import Agreement
-from dialeval.agreement.kappa import fleiss_kappa
 from dialeval.agreement.ranks import Floats
+from dialeval.agreement.raters import fleiss_kappa, krippendorff_alpha
 from dialeval.agreement.student import normal_quantile
 from dialeval.rating.bradley_terry import Outcome, Ranking, bradley_terry
 from dialeval.rating.job import Job, Task

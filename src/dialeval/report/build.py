@@ -16,7 +16,7 @@ import numpy as np
 
 from dialeval.agreement.comparison import Comparison, compare_joined
 from dialeval.agreement.drawings import draw_comparison
-from dialeval.agreement.verdict import verdict
+from dialeval.agreement.findings import verdict
 from dialeval.errors import UsageError
 from dialeval.report.cards import Card, Line, cards, extreme_lines
 from dialeval.report.histogram import histogram
@@ -30,7 +30,7 @@ from dialeval.report.summary import pooled_scores, summaries
 from dialeval.storage import write_text
 
 if TYPE_CHECKING:
-    from dialeval.agreement.resampling import Progress
+    from dialeval.agreement.bootstrap import Progress
 
 SAMPLE = 1000
 MOST_PAIR_PICTURES = 3

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.agreement.verdict import format_p
+from dialeval.agreement.findings import format_p
 from dialeval.errors import UsageError
 from dialeval.pictures.scale import two_decimals
 from dialeval.pictures.svg import picture_rules

@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.agreement.comparable import Grounds, grounds, raw_name
-from dialeval.agreement.joining import Join, Side, join, part_of, run_names, side_of
+from dialeval.agreement.joining import (
+    Grounds,
+    Join,
+    Side,
+    grounds,
+    join,
+    part_of,
+    raw_name,
+    run_names,
+    side_of,
+)
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.run import Run, open_run

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.agreement.cases import Case, cases_of
 from dialeval.agreement.drawings import draw_case
-from dialeval.agreement.rated import RatedLevel, rated_run
+from dialeval.agreement.rated import RatedLevel, Target, rated_run
 from dialeval.agreement.raters import QualityRaters, rater_reports
-from dialeval.agreement.table import AgreementRow, agreement_rows
-from dialeval.agreement.targets import Target
+from dialeval.agreement.table import AgreementRow, Case, agreement_rows, cases_of
 from dialeval.sample import Rating, Sample
 
 if TYPE_CHECKING:
-    from dialeval.agreement.resampling import Progress
+    from dialeval.agreement.bootstrap import Progress
     from dialeval.pictures.drawing import Drawing
     from dialeval.run import Run
     from dialeval.sample import Level

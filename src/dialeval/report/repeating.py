@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dialeval.agreement.comparable import differing_fields
+from dialeval.agreement.joining import differing_fields
 
 if TYPE_CHECKING:
     from dialeval.report.material import Material

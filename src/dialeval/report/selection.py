@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.agreement.changes import changed_most
+from dialeval.agreement.findings import changed_most
 from dialeval.report.material import Entries, Material
 
 SHOWN_EXTREMES = 3

@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
 
-from dialeval.agreement.cases import cases_of
 from dialeval.agreement.correlation import Correlation, Name, correlations
 from dialeval.agreement.ranks import Floats
-from dialeval.agreement.rated import rated_run, ratings_table
-from dialeval.agreement.targets import Target
+from dialeval.agreement.rated import Target, rated_run, ratings_table
+from dialeval.agreement.table import cases_of
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.registry import make_metrics

@@ -8,7 +8,7 @@ reason a group whose scores are all the same counts as 0 within groups (`--by wi
 metric ordered nothing there. Alone, a metric is not held against such groups.
 
 Going down the ranking, a new cluster begins with the first metric that is significantly worse than
-a metric of the current cluster (rule `any` of `clusters.py`, as in mt-metrics-eval): what shares
+a metric of the current cluster (rule `any`, as in mt-metrics-eval): what shares
 the first cluster with the best metric was not shown to be worse than another of it.
 
 A metric that is better the lower it is, is turned over first: a strong negative correlation is then
@@ -24,7 +24,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.cases import (
+from dialeval.agreement.bootstrap import Progress, Resampling
+from dialeval.agreement.correlation import system_means
+from dialeval.agreement.perm_both import CorrelationLevel, perm_both
+from dialeval.agreement.significance import (
+    CoefficientName,
+    MetricTest,
+    draw_lines,
+    holm,
+    williams_test,
+)
+from dialeval.agreement.table import (
     By,
     Case,
     cases_of,
@@ -33,12 +43,6 @@ from dialeval.agreement.cases import (
     on_common_samples,
     oriented,
 )
-from dialeval.agreement.clusters import draw_lines
-from dialeval.agreement.grouping import system_means
-from dialeval.agreement.holm import holm
-from dialeval.agreement.perm_both import CorrelationLevel, perm_both
-from dialeval.agreement.resampling import Progress, Resampling
-from dialeval.agreement.williams import CoefficientName, MetricTest, williams_test
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,0 +1,266 @@
+"""What a comparison found on each metric: who is better, and in which order the sides stand.
+
+Which samples changed most between two sides, with their texts.
+
+A comparison in sentences that need no statistics to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from dialeval.agreement.joining import Joined, raw_name
+from dialeval.agreement.ranks import Floats
+from dialeval.agreement.significance import Placed, draw_lines
+
+if TYPE_CHECKING:
+    from dialeval.agreement.comparison import Comparison
+    from dialeval.agreement.joining import Side
+    from dialeval.metric import Direction
+    from dialeval.sample import Level, Sample
+
+Outcome = Literal["better", "worse", "differs", "no difference shown", "not comparable", "untested"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One metric on two sides. `difference` is second - first; `n` rows have both scores.
+
+    `outcome` is that of the second side, after the correction; `differs` where the metric says
+    neither that more is better nor that less is.
+    """
+
+    level: Level
+    metric: str
+    direction: Direction
+    first: str
+    second: str
+    mean_first: float | None
+    mean_second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    effect: float | None
+    p: float | None
+    p_holm: float | None
+    n: int
+    n_missing: int
+    outcome: Outcome
+    reason: str = ""
+    raw: bool = False
+    """The values before they were put on a scale were compared (`joining.py`)."""
+
+    @property
+    def name(self) -> str:
+        return raw_name(self.metric) if self.raw else self.metric
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The sides in order on one metric, best first (highest first where none is better)."""
+
+    level: Level
+    metric: str
+    direction: Direction
+    sides: tuple[Placed, ...]
+    raw: bool = False
+
+    @property
+    def name(self) -> str:
+        return raw_name(self.metric) if self.raw else self.metric
+
+
+def outcome_of(
+    difference: float | None,
+    p_holm: float | None,
+    direction: Direction,
+    alpha: float,
+) -> Outcome:
+    """Of the second side over the first, `difference` being second - first."""
+    if difference is None or p_holm is None:
+        return "untested"
+    if p_holm > alpha:
+        return "no difference shown"
+    if direction == "neither":
+        return "differs"
+    return "better" if (difference > 0) == (direction == "higher") else "worse"
+
+
+def standings(levels: Sequence[Joined], found: Sequence[Compared], alpha: float) -> list[Standing]:
+    """The order on each metric that can be compared, with lines where every difference is real."""
+    placed = []
+    for level in levels:
+        here = [one for one in found if one.level == level.level]
+        for label in dict.fromkeys(one.metric for one in here):
+            pairs = [one for one in here if one.metric == label]
+            if all(one.outcome != "not comparable" for one in pairs):
+                placed.append(_standing(level, label, pairs, alpha))
+    return placed
+
+
+def _standing(level: Joined, label: str, pairs: Sequence[Compared], alpha: float) -> Standing:
+    table, direction = level.scores(label), pairs[0].direction
+    counts = (~np.isnan(table)).sum(axis=0)
+    sign = -1.0 if direction == "lower" else 1.0
+    means = {
+        side.name: float(np.nanmean(column)) if n else None
+        for side, column, n in zip(level.sides, table.T, counts, strict=True)
+    }
+    order = sorted(
+        means, key=lambda name: (np.inf if (m := means[name]) is None else -sign * m, name)
+    )
+    better = np.zeros((len(order), len(order)), dtype=bool)
+    for one in pairs:
+        if one.difference is None or one.p_holm is None or one.p_holm > alpha:
+            continue
+        ahead = one.second if sign * one.difference > 0 else one.first
+        behind = one.first if ahead == one.second else one.second
+        better[order.index(ahead), order.index(behind)] = True
+    n = {side.name: int(count) for side, count in zip(level.sides, counts, strict=True)}
+    placed = [
+        Placed(name, cluster, means[name], n[name])
+        for name, cluster in zip(order, draw_lines(better), strict=True)
+    ]
+    return Standing(level.level, label, direction, tuple(placed), pairs[0].raw)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row of a comparison: what was asked, and what each side answered.
+
+    `ids` and `responses` are those of the first sample of each side.
+    """
+
+    level: Level
+    metric: str
+    kind: Literal["worse", "better", "less", "more"]
+    difference: float
+    scores: tuple[float, float]
+    ids: tuple[str, str]
+    context: tuple[str, ...]
+    responses: tuple[str, str]
+
+
+def largest_changes(level: Joined, metric: str, direction: Direction, count: int) -> list[Change]:
+    """The rows where the second of two sides lost most, then those where it gained most.
+
+    For a metric that calls neither direction better, those with less and with more of it.
+    """
+    if not count:
+        return []
+    table = level.scores(metric)
+    difference = table[:, 1] - table[:, 0]
+    losses, gains = changed_most(difference, direction, count)
+    texts = [_samples(side, level, i, [*losses, *gains]) for i, side in enumerate(level.sides)]
+    found = []
+    for row in [*losses, *gains]:
+        lost = row in losses
+        first, second = (texts[i][row] for i in range(2))
+        kind: Literal["worse", "better", "less", "more"]
+        if direction == "neither":
+            kind = "less" if lost else "more"
+        else:
+            kind = "worse" if lost else "better"
+        found.append(
+            Change(
+                level.level,
+                metric,
+                kind,
+                float(difference[row]),
+                (float(table[row, 0]), float(table[row, 1])),
+                (first.id, second.id),
+                tuple(turn.text for turn in second.context),
+                (_said(first), _said(second)),
+            )
+        )
+    return found
+
+
+def changed_most(
+    difference: Floats, direction: Direction, count: int
+) -> tuple[list[int], list[int]]:
+    """The rows that lost most and those that gained most, the largest change first."""
+    sign = -1.0 if direction == "lower" else 1.0
+    there = np.flatnonzero(~np.isnan(difference) & (difference != 0))
+    order = there[np.argsort(sign * difference[there], kind="stable")]
+    losses = [int(row) for row in order[:count] if sign * difference[row] < 0]
+    gains = [int(row) for row in order[::-1][:count] if sign * difference[row] > 0]
+    return losses, gains
+
+
+def _samples(side: Side, level: Joined, number: int, rows: Sequence[int]) -> dict[int, Sample]:
+    """Row -> the side's first sample of it, read from the run."""
+    wanted = {level.first_id(number, row): row for row in rows}
+    return {wanted[one.id]: one for one in side.run.samples() if one.id in wanted}
+
+
+def _said(sample: Sample) -> str:
+    """The response, or the last turn of a dialogue that is judged as a whole."""
+    turns = sample.turns
+    return turns[-1].text if turns else ""
+
+
+def verdict(comparison: Comparison) -> list[str]:
+    """For each pair of sides, who is better on what; then where nothing was shown."""
+    lines = []
+    several = len({row.level for row in comparison.rows}) > 1
+    pairs = dict.fromkeys((row.first, row.second) for row in comparison.rows)
+    for first, second in pairs:
+        rows = [row for row in comparison.rows if (row.first, row.second) == (first, second)]
+        lines += _of_pair(first, second, rows, several)
+    return lines
+
+
+def _of_pair(first: str, second: str, rows: Sequence[Compared], several: bool) -> list[str]:
+    def name(row: Compared) -> str:
+        return f"{row.name} ({row.level}s)" if several else row.name
+
+    sentences = {
+        "better": f"{second} is better than {first} on",
+        "worse": f"{first} is better than {second} on",
+        "differs": f"{second} differs from {first} on",
+    }
+    lines = [
+        f"{sentence} {name(row)}: {_numbers(row)}"
+        for outcome, sentence in sentences.items()
+        for row in rows
+        if row.outcome == outcome
+    ]
+    quiet = [name(row) for row in rows if row.outcome == "no difference shown"]
+    if quiet:
+        lines.append(f"no difference shown between {first} and {second} on {', '.join(quiet)}")
+    other = [name(row) for row in rows if row.outcome == "not comparable"]
+    if other:
+        lines.append(f"not comparable between {first} and {second}: {', '.join(other)}")
+    untested = [row for row in rows if row.outcome == "untested"]
+    if untested:
+        why = "; ".join(f"{name(row)} ({row.reason})" for row in untested)
+        lines.append(f"not tested between {first} and {second}: {why}")
+    return lines
+
+
+def _numbers(row: Compared) -> str:
+    """`+0.041 [0.02, 0.06], p = .002 after Holm`: of the better side over the other."""
+    difference, low, high = row.difference, row.low, row.high
+    if difference is None or row.p_holm is None:
+        return row.reason
+    if row.outcome == "worse":
+        difference, low, high = (
+            -difference,
+            None if high is None else -high,
+            None if low is None else -low,
+        )
+    interval = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
+    less = ", lower is better" if row.direction == "lower" else ""
+    return f"{difference:+.3g}{interval}, {format_p(row.p_holm)} after Holm{less}"
+
+
+def format_p(p: float) -> str:
+    """As journals print it: `p = .002`, `p < .001`."""
+    if p < 0.001:
+        return "p < .001"
+    return "p = 1" if p > 0.9995 else f"p = {p:.3f}".replace("0.", ".")
