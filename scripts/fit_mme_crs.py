@@ -20,12 +20,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS
-from dialeval.compose.card import card_text, verdict
 from dialeval.compose.composition_file import SHIPPED, save_composition
-from dialeval.compose.fit import OURS, SCALES, FitOptions, fit, fit_warnings
+from dialeval.compose.fitting import OURS, SCALES, FitOptions, find_quality_map, fit, fit_warnings
 from dialeval.compose.leave_one_out import fit_best, leave_one_out, try_on_unseen
-from dialeval.compose.qualities import find_quality_map
-from dialeval.compose.tables import standing_lines, trial_lines, weight_lines
+from dialeval.compose.tables import card_text, standing_lines, trial_lines, verdict, weight_lines
 from dialeval.datasets import DATASETS, find_dataset
 from dialeval.errors import DialevalError, UsageError
 from dialeval.registry import make_metrics

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dialeval.rating.design import design
-from dialeval.rating.job import Job
+from dialeval.rating.job import Job, parse_qualities
 from dialeval.rating.material import Material
-from dialeval.rating.quality import parse_qualities
 from dialeval.sample import Sample, Turn
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.compose.qualities import find_quality_map
+from dialeval.compose.fitting import find_quality_map
 from dialeval.errors import DialevalError, InputError, UsageError
 from dialeval.strict_json import Fields, parse, read_object
 

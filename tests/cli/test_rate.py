@@ -128,10 +128,9 @@ def test_ratings_of_a_run_agree_by_themselves(dialeval, tmp_path):
     from made_up import samples
 
     from dialeval import load, score
-    from dialeval.rating.job import Job
+    from dialeval.rating.job import Job, parse_qualities
     from dialeval.rating.material import read_material
-    from dialeval.rating.quality import parse_qualities
-    from dialeval.rating.starting import start
+    from dialeval.rating.opening import start
 
     score(samples(7), ["length"], out=tmp_path / "run")
     material = read_material([str(tmp_path / "run")], load)

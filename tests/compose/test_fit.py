@@ -9,11 +9,20 @@ import pytest
 from compose.made_up_runs import METRICS, rated_samples, run_on, variety, words
 
 from dialeval.agreement.coefficient import Agreement
-from dialeval.compose.card import verdict
 from dialeval.compose.composition import MEAN_OF_ALL, Composition, Term
 from dialeval.compose.composition_file import save_composition
 from dialeval.compose.evidence import Evidence, text_digests
-from dialeval.compose.fit import SCALES, FitOptions, divided, fit, fit_warnings
+from dialeval.compose.fitting import (
+    COMMON,
+    DSTC10_QUALITIES,
+    SCALES,
+    FitOptions,
+    divided,
+    find_quality_map,
+    fit,
+    fit_warnings,
+)
+from dialeval.compose.gathering import find_families
 from dialeval.compose.gathering import gather as gather_metrics
 from dialeval.compose.leave_one_out import (
     AVERAGE,
@@ -25,8 +34,7 @@ from dialeval.compose.leave_one_out import (
     leave_one_out,
     weights_on,
 )
-from dialeval.compose.overlap import find_families
-from dialeval.compose.qualities import COMMON, DSTC10_QUALITIES, find_quality_map
+from dialeval.compose.tables import verdict
 from dialeval.errors import InputError, UsageError
 from dialeval.sample import Rating, Sample, Turn
 

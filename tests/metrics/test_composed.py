@@ -10,10 +10,10 @@ from made_up import WORDS, LengthModels, sample, samples, term
 
 import dialeval
 from dialeval.check import check_metric
-from dialeval.compose.apply import apply_composition
 from dialeval.compose.composition import Composition
 from dialeval.compose.composition_file import SHIPPED, save_composition
-from dialeval.compose.fit import fit
+from dialeval.compose.evidence import apply_composition
+from dialeval.compose.fitting import fit
 from dialeval.compose.gathering import gather
 from dialeval.errors import InputError, UsageError
 from dialeval.question import Judgement

@@ -9,10 +9,9 @@ from rating_jobs import comparison_job, rating_job
 
 import dialeval
 from dialeval.errors import JobError, UsageError
-from dialeval.rating.export import answer_records
 from dialeval.rating.opening import create_store, open_store
 from dialeval.rating.overview import overview
-from dialeval.rating.results import rated_samples
+from dialeval.rating.results import answer_records, rated_samples
 
 WRONG = ["", "{", "[]", "3", "null", "{}", '{"samples": 3}', '{"samples": []}', "[" * 100_000]
 

@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from rating_jobs import answers_of, comparison_job, rating_job
 
 from dialeval.errors import UsageError
-from dialeval.rating.design import design
-from dialeval.rating.job import Job
-from dialeval.rating.material import Material, read_material
-from dialeval.rating.order import assignments
-from dialeval.rating.pairing import pair_up
-from dialeval.rating.quality import Quality, described, parse_qualities
+from dialeval.rating.design import assignments, design
+from dialeval.rating.job import Job, Quality, described, parse_qualities
+from dialeval.rating.material import Material, pair_up, read_material
 from dialeval.sample import Sample, Turn
 
 

@@ -8,8 +8,8 @@ import pytest
 from compose.made_up_runs import rated_samples, variety, words
 
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS
+from dialeval.compose.fitting import DSTC10_QUALITIES
 from dialeval.compose.leave_one_out import SINGLE
-from dialeval.compose.qualities import DSTC10_QUALITIES
 from dialeval.errors import UsageError
 from dialeval.studies import dstc10, mme_ablation
 from dialeval.studies.catalogue import find_study

@@ -136,14 +136,20 @@ def fit(
     with them: `dialeval score FILE -m mme-crs:weights=crs.json,quality=QUALITY`, one of the names
     in the data, or with --map common also `relevance` and the like.
     """
-    from dialeval.compose.card import card_text
     from dialeval.compose.composition_file import save_composition
-    from dialeval.compose.fit import OURS, PAPER, SCALES, FitOptions, fit_warnings
-    from dialeval.compose.fit import fit as fit_weights
+    from dialeval.compose.fitting import (
+        OURS,
+        PAPER,
+        SCALES,
+        FitOptions,
+        find_quality_map,
+        fit_warnings,
+    )
+    from dialeval.compose.fitting import fit as fit_weights
     from dialeval.compose.gathering import gather
     from dialeval.compose.leave_one_out import fit_best
     from dialeval.compose.leave_one_out import leave_one_out as leave_out
-    from dialeval.compose.qualities import find_quality_map
+    from dialeval.compose.tables import card_text
     from dialeval.run import open_run
     from dialeval.storage import write_text
     from dialeval.terminal import counting_bar, say
@@ -213,8 +219,7 @@ def show(
 ) -> None:
     """The weights of a composition: table, picture, and what they were fitted on."""
     from dialeval.compose.composition_file import FORMAT, find_composition
-    from dialeval.compose.drawings import draw_weights
-    from dialeval.compose.tables import correlation_lines, source_lines, term_lines
+    from dialeval.compose.tables import correlation_lines, draw_weights, source_lines, term_lines
     from dialeval.terminal import say
 
     check_picture(plot)
@@ -264,8 +269,8 @@ def apply(
 
     Writes a table of scores by id. Hold it against people: `dialeval agree RUN --scores FILE.csv`.
     """
-    from dialeval.compose.apply import apply_composition, scores_table
     from dialeval.compose.composition_file import find_composition
+    from dialeval.compose.evidence import apply_composition, scores_table
     from dialeval.run import open_run
     from dialeval.storage import write_text
     from dialeval.terminal import harmless_output, say
@@ -288,7 +293,7 @@ def apply(
 @app.command()
 def names(as_json: Json = False) -> None:
     """The names of qualities that `--map common` makes one."""
-    from dialeval.compose.qualities import COMMON_GROUPS
+    from dialeval.compose.fitting import COMMON_GROUPS
 
     if as_json:
         typer.echo(json.dumps(COMMON_GROUPS, indent=2))
@@ -304,8 +309,7 @@ def _show(composition: Composition, qualities: list[str]) -> None:
 
 
 def _show_trials(trials: LeaveOneOut) -> None:
-    from dialeval.compose.card import verdict
-    from dialeval.compose.tables import standing_lines, trial_lines
+    from dialeval.compose.tables import standing_lines, trial_lines, verdict
     from dialeval.terminal import say
 
     say("Each data set left out once: Spearman with the mean rating")

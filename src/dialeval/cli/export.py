@@ -94,8 +94,8 @@ def _export_ratings(place: str, to: str, out: Path | None, raw: bool) -> None:
 
     needs_web()
     from dialeval.rating.database import parse_address
-    from dialeval.rating.export import export_ratings, export_text
     from dialeval.rating.opening import open_store
+    from dialeval.rating.results import export_ratings, export_text
 
     store = open_store(place, read_only=True)
     if store is None:

@@ -22,7 +22,7 @@ from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
     from dialeval.rating.job import Job
-    from dialeval.rating.starting import Started
+    from dialeval.rating.opening import Started
     from dialeval.readers import Samples
 
 DEFAULT_QUALITIES = "coherence,fluency,overall"
@@ -168,7 +168,7 @@ def rate(
     needs_web()
     from dialeval.cli.show import show_warnings
     from dialeval.rating.material import read_material
-    from dialeval.rating.starting import start
+    from dialeval.rating.opening import start
     from dialeval.terminal import counting_bar
     from dialeval.web.frame import check_token
     from dialeval.web.rating.serving import links, prepare
@@ -227,8 +227,7 @@ def _job(
     seed: int,
 ) -> tuple[Job, list[str]]:
     """What was asked for, and the names of the fields that somebody named."""
-    from dialeval.rating.job import Job
-    from dialeval.rating.quality import PREFERENCE, described, parse_qualities
+    from dialeval.rating.job import PREFERENCE, Job, described, parse_qualities
 
     usual = PREFERENCE if compare else DEFAULT_QUALITIES
     asked = parse_qualities(usual if qualities is None else qualities)

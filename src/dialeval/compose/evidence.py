@@ -2,12 +2,17 @@
 
 `Evidence` holds the samples of one level of one run as columns. A turn and a whole dialogue are
 never held against each other, so a run with both yields two. Texts stay on the disk; digests of
-them are kept, to find out which data sets hold the same conversations (see `overlap.py`).
+them are kept, to find out which data sets hold the same conversations (see `gathering.py`).
+
+Composes what an existing run holds, without asking any model: a table of scores by id, which
+`dialeval agree FILE --scores` takes.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +23,10 @@ import numpy as np
 
 from dialeval.agreement.dstc10 import protocol_rating
 from dialeval.agreement.ranks import Floats, Integers, settled
-from dialeval.compose.composition import VALUE, Term, term_signature
+from dialeval.compose.composition import VALUE, Chosen, Composition, Term, term_signature
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.sample import Level, Sample, letters
+from dialeval.spreadsheet import neutralise
 
 if TYPE_CHECKING:
     from dialeval.run import Run
@@ -197,3 +203,41 @@ def _ratings(name: str, samples: Sequence[Sample]) -> dict[str, Floats]:
         )
         for quality in qualities
     }
+
+
+def composed(columns: Floats, chosen: Chosen) -> Floats:
+    """Eq. 3 for all samples. One that a term in use has no value for has none."""
+    weights = np.array(chosen.weights)
+    used = weights > 0
+    total: Floats = columns[:, used] @ weights[used]
+    return total
+
+
+def apply_composition(composition: Composition, run: Run, quality: str) -> list[float | None]:
+    """The composed score of each sample of a run, in their order."""
+    chosen = composition.weights_for(quality)
+    columns = []
+    for term, weight in zip(composition.terms, chosen.weights, strict=True):
+        if not weight:
+            columns.append(np.zeros(len(run)))
+            continue
+        if term.spec not in run.metrics:
+            raise UsageError(
+                f"{run.directory} has no metric {term.spec!r}, which the composition needs. Score"
+                f" it: dialeval score ... -m {term.spec}"
+            )
+        term.check_signature(run.signatures[term.spec])
+        columns.append(term_column(metric_columns(run, term.spec), term))
+    total = composed(np.column_stack(columns), chosen)
+    return [None if np.isnan(value) else float(value) for value in total]
+
+
+def scores_table(run: Run, label: str, scores: list[float | None]) -> str:
+    """As CSV: id, score. A sample without a score has an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", label])
+    ids = [ident for batch in run.batches(["id"]) for ident in batch.column(0).to_pylist()]
+    for ident, score in zip(ids, scores, strict=True):
+        writer.writerow([neutralise(ident), "" if score is None else repr(score)])
+    return text.getvalue()

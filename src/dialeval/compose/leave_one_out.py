@@ -1,6 +1,6 @@
 """What to expect on data that nobody fitted on: fit on all data sets but one, try on that one.
 
-With the left-out set go its relatives, which hold the same conversations (`overlap.py`); neither
+With the left-out set go its relatives, which hold the same conversations (`gathering.py`); neither
 ratings nor scales are seen of any of them. On the left-out set everything is correlated, not a
 sample. The composition is held against the plain average of its terms, each term alone, and
 whatever else the runs hold, by Spearman's rho; the means are those of DSTC10 (`agreement/dstc10`).
@@ -23,12 +23,10 @@ import numpy as np
 
 from dialeval.agreement.coefficient import Agreement, spearman_of
 from dialeval.agreement.dstc10 import OfOneMetric, flat_mean, two_level_mean
-from dialeval.agreement.ranks import Floats
 from dialeval.compose.composition import OVERALL, Chosen, Composition
-from dialeval.compose.evidence import Evidence
-from dialeval.compose.fit import PAPER, SCALES, FitOptions, Scale, compose, fit
-from dialeval.compose.gathering import Gathered
-from dialeval.compose.overlap import are_relatives
+from dialeval.compose.evidence import Evidence, composed
+from dialeval.compose.fitting import PAPER, SCALES, FitOptions, Scale, compose, fit
+from dialeval.compose.gathering import Gathered, are_relatives
 from dialeval.errors import UsageError
 
 CRS, AVERAGE = "crs", "average"
@@ -247,14 +245,6 @@ def weights_on(composition: Composition, quality: str) -> Chosen:
     if quality in composition.weights:
         return Chosen(quality, composition.weights[quality])
     return composition.weights_for(OVERALL[0])
-
-
-def composed(columns: Floats, chosen: Chosen) -> Floats:
-    """Eq. 3 for all samples. One that a term in use has no value for has none."""
-    weights = np.array(chosen.weights)
-    used = weights > 0
-    total: Floats = columns[:, used] @ weights[used]
-    return total
 
 
 def _or_least(value: float | None) -> float:

@@ -28,9 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dialeval.compose.composition import Composition, Term
+from dialeval.compose.composition import Composition, Term, Weights
 from dialeval.compose.composition_file import find_composition
-from dialeval.compose.crs import Weights
 from dialeval.metric import Metric, Need, Part, bound, option
 from dialeval.metrics.judged_metric import MME_CITATION
 from dialeval.models.presets import COMPOSITION, model_option

@@ -1,21 +1,132 @@
-"""From samples to a rating job: tasks, attention checks, comparisons.
+"""Word salad: a response that nobody can mistake for a good one, for attention checks.
 
-Whom the job asks and in which order is said in `order.py`.
+Words are drawn from responses all over the data and put in random order: neither fluent nor about
+anything, yet of the usual length and vocabulary, so that it does not stand out at a glance. A
+shuffled response alone may still make sense ("yes I do"), and the response of another dialogue is
+fluent and may even fit.
+
+Who sees what, when: an order of its own for each rater, drawn from the seed of the job.
+
+A rater sees the tasks in random order, some of them a second time: a task of the first half of the
+order, at least a third of the way later, so that it is judged anew and not remembered. Sides of a
+comparison are drawn for each rater and task, and swapped the second time, so that a habit of
+choosing the left one shows.
+
+With `per_item` each task goes to so many raters only, and no rater gets more than one task more
+than another.
+
+From samples to a rating job: tasks, attention checks, comparisons.
+
+
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dialeval.errors import UsageError
 from dialeval.rating.job import Job, Task
-from dialeval.rating.material import Material
-from dialeval.rating.pairing import pair_up
-from dialeval.rating.salad import salad_of, vocabulary
-from dialeval.sample import Sample
+from dialeval.rating.material import Material, pair_up
+from dialeval.sample import Sample, Turn
+
+SHORTEST, LONGEST = 6, 25
+"""Words of a salad: fewer may happen to make sense, more are a chore to read."""
+LONG_WORD = 20
+"""A longer word is a sentence in a script without spaces, or an address: it is cut to pieces."""
+PIECE = 2
+
+
+def vocabulary(samples: Sequence[Sample]) -> list[str]:
+    """The words of all responses (of whole dialogues: of all turns), as often as they occur."""
+    words = [word for sample in samples for text in _texts(sample) for word in _words(text)]
+    if len(set(words)) < SHORTEST:
+        # The data say too little to make nonsense of: nonsense from elsewhere then.
+        words += ["seven", "quickly", "of", "beneath", "lamp", "who", "purple", "therefore"]
+    return words
+
+
+def salad_of(sample: Sample, words: Sequence[str], generator: random.Random) -> Sample:
+    """The sample with nonsense for its response; of a whole dialogue, for every other turn."""
+
+    def mix(text: str) -> str:
+        wanted = min(LONGEST, max(SHORTEST, len(list(_words(text)))))
+        return " ".join(generator.choice(words) for _ in range(wanted))
+
+    if sample.response is not None:
+        return replace(sample, response=mix(sample.response))
+    turns = tuple(
+        Turn(mix(turn.text), turn.speaker) if index % 2 or len(sample.context) == 1 else turn
+        for index, turn in enumerate(sample.context)
+    )
+    return replace(sample, context=turns)
+
+
+def _texts(sample: Sample) -> Iterator[str]:
+    if sample.response is not None:
+        yield sample.response
+    else:
+        yield from (turn.text for turn in sample.context)
+
+
+def _words(text: str) -> Iterator[str]:
+    for word in text.split():
+        if len(word) <= LONG_WORD:
+            yield word
+        else:
+            yield from (word[at : at + PIECE] for at in range(0, len(word), PIECE))
+
+
+APART = 3
+"""A second showing is at least the APART-th part of the order behind the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a rater sees at one position (from 1). `flipped`: the second sample is on the left."""
+
+    position: int
+    task: int
+    repeat: bool = False
+    flipped: bool = False
+
+
+def assignments(job: Job, rater: int, raters: int) -> list[Assignment]:
+    """Of the rater with this number (from 1), of so many; the same whenever it is asked for."""
+    generator = random.Random(f"{job.seed} rater {rater}")
+    tasks = _share(job, rater, raters)
+    generator.shuffle(tasks)
+    flipped = {task: job.kind == "compare" and generator.random() < 0.5 for task in tasks}
+    checks = {task.number for task in job.tasks if task.kind == "check"}
+    early = [place for place, task in enumerate(tasks[: len(tasks) // 2]) if task not in checks]
+    count = min(len(early), math.ceil(job.duplicates * (len(tasks) - len(checks & flipped.keys()))))
+    again = generator.sample(early, count)
+    order = [(float(place), task, False) for place, task in enumerate(tasks)]
+    order += [
+        (generator.uniform(place + len(tasks) / APART, len(tasks)), tasks[place], True)
+        for place in again
+    ]
+    return [
+        Assignment(position, task, repeat, flipped[task] != (repeat and job.kind == "compare"))
+        for position, (_, task, repeat) in enumerate(sorted(order), 1)
+    ]
+
+
+def _share(job: Job, rater: int, raters: int) -> list[int]:
+    """The tasks of one rater. Everybody gets all attention checks."""
+    if not job.per_item or job.per_item >= raters:
+        return [task.number for task in job.tasks]
+    samples = [task.number for task in job.tasks if task.kind == "sample"]
+    random.Random(f"{job.seed} shares").shuffle(samples)
+    own = [
+        task
+        for place, task in enumerate(samples)
+        if (rater - 1 - place * job.per_item) % raters < job.per_item
+    ]
+    return own + [task.number for task in job.tasks if task.kind == "check"]
+
 
 MOST_TASKS = 100_000
 """More than people ever rate in one job; a slip of the pen that would fill the disk."""

@@ -3,14 +3,22 @@
 A run also knows what its metrics say. That is kept beside the samples, out of the raters' sight, so
 that `dialeval agree ratings.db` can hold metrics against people without being told where the
 scores are.
+
+Which answers are held against each other: those of rival systems to the same item.
+
+Of several sources each is a side, as in `dialeval compare`; of a single source, each of its
+systems. Samples belong together that have the same id, else the same item, else the same context:
+the first of these that two sides share. Where all sides hold the same systems, two or more, an
+answer meets only those of its own system. Of three sides and more, every two meet.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 
 from dialeval.errors import UsageError
@@ -83,3 +91,104 @@ def _names(paths: Sequence[str]) -> list[str]:
         raise UsageError(f"{twice[0]} is given twice")
     short = [Path(path).name.partition(".")[0] or path for path in paths]
     return short if len(set(short)) == len(short) else list(paths)
+
+
+Pair = tuple[Sample, Sample]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """`left_out` samples met no rival; `same` pairs of equal answers are not worth a question."""
+
+    pairs: tuple[Pair, ...]
+    left_out: int
+    same: int
+
+
+def pair_up(material: Sequence[Material]) -> Pairs:
+    """Every answer with each of its rivals. The name of the side stands in `system`."""
+    sides = _sides(material)
+    if len(sides) < 2:
+        raise UsageError(
+            "there is nothing to compare: name two files or runs, or one that holds the answers of"
+            " several systems"
+        )
+    systems = [{sample.system for sample in samples} for samples in sides.values()]
+    own_system = (
+        len(material) > 1 and len(systems[0]) > 1 and len(set(map(frozenset, systems))) == 1
+    )
+    for key in (_by_id, _by_item, _by_context):
+        groups: dict[Hashable, dict[str, Sample]] = {}
+        for side, samples in sides.items():
+            for sample in samples:
+                if (value := key(sample)) is not None:
+                    group = (sample.level, sample.system if own_system else "", value)
+                    groups.setdefault(group, {}).setdefault(side, sample)
+        shared = [
+            {side: _with_item(sample, key) for side, sample in group.items()}
+            for group in groups.values()
+            if len(group) > 1
+        ]
+        if shared:
+            total = sum(len(samples) for samples in sides.values())
+            return _pairs(shared, total - sum(map(len, shared)))
+    raise UsageError(
+        f"there is nothing to compare: no sample of {', '.join(sides)} has the same id, item or"
+        " context as one of another. Give answers to one question the same 'item'."
+    )
+
+
+def _sides(material: Sequence[Material]) -> dict[str, list[Sample]]:
+    if len(material) > 1:
+        return {source.name: list(source.samples) for source in material}
+    sides: dict[str, list[Sample]] = {}
+    for sample in material[0].samples:
+        sides.setdefault(sample.system, []).append(sample)
+    return sides
+
+
+def _pairs(groups: Sequence[dict[str, Sample]], left_out: int) -> Pairs:
+    pairs: list[Pair] = []
+    same = 0
+    for group in groups:
+        ids = [sample.id for sample in group.values()]
+        answers = [
+            replace(
+                sample,
+                system=side,
+                id=sample.id if ids.count(sample.id) == 1 else f"{side}/{sample.id}",
+            )
+            for side, sample in group.items()
+        ]
+        for first, second in combinations(answers, 2):
+            if [turn.text for turn in first.turns] == [turn.text for turn in second.turns]:
+                same += 1
+            else:
+                pairs.append((first, second))
+    if not pairs:
+        raise UsageError("there is nothing to compare: all answers are the same on all sides")
+    return Pairs(tuple(pairs), left_out, same)
+
+
+def _with_item(sample: Sample, key: Callable[[Sample], Hashable | None]) -> Sample:
+    """Pairs of the same group are not independent: what joined them is kept where the data do not
+    say what belongs together."""
+    if sample.item or sample.dialogue:
+        return sample
+    value = key(sample)
+    return replace(sample, item=value.hex() if isinstance(value, bytes) else str(value))
+
+
+def _by_id(sample: Sample) -> Hashable | None:
+    return sample.id or None
+
+
+def _by_item(sample: Sample) -> Hashable | None:
+    return sample.item or None
+
+
+def _by_context(sample: Sample) -> Hashable | None:
+    if not sample.context or sample.response is None:
+        return None
+    joined = "\x1f".join(turn.text for turn in sample.context).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=12).digest()

@@ -22,8 +22,7 @@ from dialeval.agreement.ranks import Floats
 from dialeval.agreement.raters import fleiss_kappa, krippendorff_alpha
 from dialeval.agreement.student import normal_quantile
 from dialeval.rating.bradley_terry import Outcome, Ranking, bradley_terry
-from dialeval.rating.job import Job, Task
-from dialeval.rating.quality import FIRST, SECOND, TIE
+from dialeval.rating.job import FIRST, SECOND, TIE, Job, Task
 from dialeval.rating.results import first_answers
 from dialeval.rating.store import Counted, Store
 

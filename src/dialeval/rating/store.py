@@ -17,8 +17,8 @@ from sqlalchemy import and_, exists, func, select
 from dialeval.errors import JobError, UsageError
 from dialeval.rating import schema
 from dialeval.rating.database import Address, reading
+from dialeval.rating.design import Assignment
 from dialeval.rating.job import Answers, Job, Task, TaskKind
-from dialeval.rating.order import Assignment
 from dialeval.rating.saving import Saved, Submission, group_commit
 from dialeval.sample import Sample
 

@@ -7,9 +7,8 @@ from hostile import PAYLOADS
 from rating_jobs import comparison_job, rating_job
 
 from dialeval.rating.design import design
-from dialeval.rating.job import Job
+from dialeval.rating.job import Job, parse_qualities
 from dialeval.rating.material import Material
-from dialeval.rating.quality import parse_qualities
 from dialeval.sample import Sample, Turn
 
 

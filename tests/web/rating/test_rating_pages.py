@@ -13,9 +13,8 @@ from rating_jobs import answers_of, comparison_job, rating_job
 from web.asking import ask
 
 from dialeval.rating.design import design
-from dialeval.rating.job import Job
+from dialeval.rating.job import Job, parse_qualities
 from dialeval.rating.material import Material
-from dialeval.rating.quality import parse_qualities
 from dialeval.sample import Sample, Turn
 
 

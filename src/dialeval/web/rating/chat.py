@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dialeval.rating.quality import FIRST, SECOND, TIE
+from dialeval.rating.job import FIRST, SECOND, TIE
 from dialeval.rating.store import Showing
 from dialeval.report.dialogue import DialogueView, dialogue_view
 from dialeval.sample import Sample

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from dialeval.rating.export import export_text
 from dialeval.rating.overview import Overview, overview
+from dialeval.rating.results import export_text
 from dialeval.rating.store import Store
 from dialeval.web.frame import render
 

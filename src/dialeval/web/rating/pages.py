@@ -21,8 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from dialeval.rating.job import Answers, Job
-from dialeval.rating.quality import PREFERENCE, Quality
+from dialeval.rating.job import PREFERENCE, Answers, Job, Quality
 from dialeval.rating.store import Rater, Showing, Store
 from dialeval.web.frame import check_csrf, render
 from dialeval.web.rating.chat import EQUAL, LEFT, RIGHT, blind, choice_of, value_of

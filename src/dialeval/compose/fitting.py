@@ -1,8 +1,15 @@
-"""Weights from rated runs: correlate, re-scale, average (MME-CRS, "Correlation Re-Scaling Method").
+"""Qualities have many names: `Relevant`, `relevance` and `coherence` are asked for the same thing.
+
+MME-CRS groups by the literal name, case and all: the 37 names of DSTC10 (Zhang et al., 2022). Then
+weights of `Overall` do not know those of `overall`, and a name that no data set has is unknown. A
+quality map gives several names one name. `common` is built in; `dialeval compose fit --map
+FILE.json` takes any other: {"name in the data": "name to use"}.
+
+Weights from rated runs: correlate, re-scale, average (MME-CRS, "Correlation Re-Scaling Method").
 
 For each data set and each quality that people rated there, the Spearman correlation of each
 sub-metric on its scale, on a sample of 300 that is drawn once per data set; negative ones count as
-0, and so do those that are not defined, which are named. `crs.py` makes weights of them.
+0, and so do those that are not defined, which are named. `reweigh` makes weights of them.
 
 Where a map gives several qualities of a data set one name, their weights are averaged first, so
 that a data set counts once; and so does one that is given twice under different names.
@@ -27,20 +34,94 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from dialeval.agreement.correlation import spearman
-from dialeval.compose.composition import VALUE, Composition, Term
-from dialeval.compose.crs import Power, Weighting, Weights, mean_weights, reweigh
+from dialeval.compose.composition import (
+    VALUE,
+    Composition,
+    Power,
+    Term,
+    Weighting,
+    Weights,
+    mean_weights,
+    reweigh,
+)
 from dialeval.compose.evidence import Evidence
 from dialeval.compose.gathering import Gathered, Ingredient
-from dialeval.compose.qualities import LITERAL, QualityMap
 from dialeval.errors import UsageError
 from dialeval.registry import make_metric
 from dialeval.scores import Calibration, CalibrationKind
+from dialeval.strict_json import Fields, read_object
 from dialeval.version import __version__
+
+COMMON_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "overall": ("overall", "Overall", "appropriateness"),
+    "relevance": (
+        "relevance", "Relevant", "coherence", "Coherent", "Maintains Context",
+        "Semantically appropriate", "Correct", "make_sense",
+    ),
+    "fluency": ("fluency", "Fluent", "grammar", "Understandable", "Natural", "language_usage"),
+    "engagement": ("engagement", "Engaging", "Interesting", "interest", "enjoy", "Likeable"),
+    "specificity": (
+        "Specific", "content", "informativeness", "Informative", "Uses Knowledge", "Depth",
+    ),
+    "consistency": ("consistency", "Consistent"),
+    "diversity": ("Diverse", "avoid_rep"),
+    "inquisitiveness": ("Inquisitive", "inquisitive"),
+}  # fmt: skip
+"""Names of FED, USR, GRADE, HolisticEval, Predictive Engagement, Zhao et al., See et al. and HUMOD.
+Whatever is not here keeps its name."""
+
+DSTC10_QUALITIES = (
+    "overall", "relevance", "informativeness", "content", "grammar", "language_usage",
+    "Understandable", "Natural", "Maintains Context", "Engaging", "Uses Knowledge", "Overall",
+    "Interesting", "Specific", "Relevant", "Correct", "Semantically appropriate", "Fluent",
+    "Coherent", "Error recovery", "Consistent", "Diverse", "Depth", "Likeable", "Understanding",
+    "Flexible", "Informative", "Inquisitive", "enjoy", "interest", "listen", "turing", "avoid_rep",
+    "make_sense", "fluency", "inquisitive", "persona_guess",
+)  # fmt: skip
+"""The 37 names in the organisers' scripts; case tells them apart."""
+
+
+@dataclass(frozen=True)
+class QualityMap:
+    """What a quality of the data is called in a composition. Unknown names stay as they are."""
+
+    name: str
+    names: Mapping[str, str]
+
+    def __call__(self, quality: str) -> str:
+        return self.names.get(quality, quality)
+
+
+LITERAL = QualityMap("literal", {})
+COMMON = QualityMap(
+    "common", {name: joined for joined, names in COMMON_GROUPS.items() for name in names}
+)
+
+
+def find_quality_map(wanted: str) -> QualityMap:
+    """`literal`, `common`, or a JSON file."""
+    for built_in in (LITERAL, COMMON):
+        if wanted == built_in.name:
+            return built_in
+    path = Path(wanted)
+    if not path.exists():
+        raise UsageError(
+            f"--map {wanted}: it is literal, common, or a JSON file, and there is no such file"
+        )
+    names = read_object(path, 'a map {"name in the data": "name to use"}')
+    fields = Fields(path)
+    for name, joined in names.items():
+        if not fields.text(joined, name).strip():
+            fields.wrong(name, "the name to use is empty")
+    fields.complain()
+    return QualityMap(path.name, names)
+
 
 Scale = Literal["quartile", "percentile", "minmax"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
