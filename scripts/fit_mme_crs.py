@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS
+from dialeval.cli.terminal import counting_bar, print_table, say
 from dialeval.compose.composition_file import SHIPPED, save_composition
 from dialeval.compose.fitting import OURS, SCALES, FitOptions, find_quality_map, fit, fit_warnings
 from dialeval.compose.leave_one_out import fit_best, leave_one_out, try_on_unseen
@@ -30,7 +31,6 @@ from dialeval.registry import make_metrics
 from dialeval.studies.comparison_runs import unusable
 from dialeval.studies.composition_runs import SUB_METRICS, score_sets
 from dialeval.studies.study import Setting
-from dialeval.terminal import counting_bar, print_table, say
 
 OTHERS = ("bert-ruber", "deep-am-fm", "coherence", "pmi")
 """What `wide` composes besides: by other models or from other questions."""

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from dialeval.compose.composition import VALUE, Composition, Term, term_signature
-from dialeval.engine.manifest import sealed
 from dialeval.metric import Metric, Part, option
 from dialeval.question import Answer, Embed, Model, Question
 from dialeval.registry import make_metric
+from dialeval.runs.manifest import sealed
 from dialeval.sample import Rating, Sample, Turn
 from dialeval.scores import Calibration, CalibrationKind, Score
 

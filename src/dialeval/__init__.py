@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dialeval.metric import Metric, Part, option
     from dialeval.readers import load
     from dialeval.registry import make_metric
-    from dialeval.run import Run, open_run
+    from dialeval.runs.run import Run, open_run
     from dialeval.sample import Rating, Sample, Turn
     from dialeval.scores import Calibration, Score, Signature
     from dialeval.scoring import score
@@ -37,7 +37,7 @@ _HOMES = {
     "Metric": "metric",
     "Part": "metric",
     "Rating": "sample",
-    "Run": "run",
+    "Run": "runs.run",
     "Sample": "sample",
     "Score": "scores",
     "Signature": "scores",
@@ -48,7 +48,7 @@ _HOMES = {
     "compare": "agreement.comparison",
     "load": "readers",
     "make_metric": "registry",
-    "open_run": "run",
+    "open_run": "runs.run",
     "option": "metric",
     "score": "scoring",
 }

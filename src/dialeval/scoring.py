@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dialeval.engine.chunk import Workers
     from dialeval.metric import Metric
     from dialeval.question import ModelSource
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
     from dialeval.sample import Sample
     from dialeval.scores import Calibration
 
@@ -62,7 +62,7 @@ def score(
 
     def score_into(directory: Path) -> Run:
         from dialeval.engine.job import Job
-        from dialeval.run import open_run
+        from dialeval.runs.run import open_run
 
         source = models or _built_in_models(chosen)
         spread = _ray_workers(chosen, source, ray_address, workers) if on == "ray" else None

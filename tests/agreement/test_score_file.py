@@ -8,7 +8,7 @@ from made_up import Asking, Floored, LengthModels, Told, samples, two_bots
 import dialeval
 from dialeval.agreement.sources import read_all_scores, read_scores, scores_of_run
 from dialeval.errors import DialevalError
-from dialeval.export import export
+from dialeval.runs.export import export
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

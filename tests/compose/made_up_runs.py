@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import dialeval
-from dialeval.run import Run
+from dialeval.runs.run import Run
 from dialeval.sample import Rating, Sample, Turn
 
 METRICS = ("length", "distinct:n=1", "bleu:n=1")

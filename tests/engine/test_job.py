@@ -8,12 +8,12 @@ from made_up import Asking, Floored, LengthModel, LengthModels, sample, samples
 
 import dialeval
 from dialeval.engine.cache import AnswerCache
-from dialeval.engine.directory import RunDirectory
 from dialeval.engine.job import Job
 from dialeval.errors import JobError, UsageError
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.bleu import Bleu
 from dialeval.registry import make_metric
+from dialeval.runs.directory import RunDirectory
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, Score
 

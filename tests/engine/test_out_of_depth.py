@@ -11,7 +11,7 @@ from dialeval.engine.out_of_depth import UNKNOWN, language_of_sample
 from dialeval.metric import Metric
 from dialeval.metrics.meteor import Meteor
 from dialeval.models.catalogue import CATALOGUE
-from dialeval.run import open_run
+from dialeval.runs.run import open_run
 from dialeval.sample import Turn
 from dialeval.scores import Score
 

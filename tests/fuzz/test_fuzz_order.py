@@ -11,7 +11,7 @@ from made_up import Asking, LengthModels
 
 from dialeval.engine.job import Job
 from dialeval.registry import make_metric
-from dialeval.run import open_run
+from dialeval.runs.run import open_run
 from dialeval.sample import Rating, Sample, Turn
 
 WORDS = [

@@ -10,7 +10,7 @@ import dialeval
 from dialeval.metric import Metric, Part
 from dialeval.metrics.token_parts import TOKEN_PARTS
 from dialeval.question import Answer
-from dialeval.run import Run
+from dialeval.runs.run import Run
 from dialeval.sample import Rating, Sample, Turn, Variant
 from dialeval.scores import Score
 

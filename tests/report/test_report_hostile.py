@@ -10,13 +10,12 @@ from report.page_reader import PageReader
 from report.report_runs import METRICS, hostile_sample
 
 import dialeval
-from dialeval.export import export_text
 from dialeval.report.build import write_report
 from dialeval.report.dialogue import dialogue_view
 from dialeval.report.look import environment, visible
-from dialeval.spreadsheet import FORMULA_STARTS
+from dialeval.runs.export import export_text
+from dialeval.safe_text import FORMULA_STARTS, clean
 from dialeval.studies.render import markdown_table
-from dialeval.terminal import clean
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ from dialeval.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from dialeval.metric import Direction
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def compare(
     progress: Progress | None = None,
 ) -> Comparison:
     """Runs against each other, or the systems of one run; `worst` samples that changed most."""
-    from dialeval.run import open_run
+    from dialeval.runs.run import open_run
 
     if not runs:
         raise UsageError("name two runs, or one run with several systems")

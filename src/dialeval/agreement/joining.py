@@ -36,7 +36,7 @@ from dialeval.errors import UsageError, did_you_mean
 from dialeval.scores import Signature
 
 if TYPE_CHECKING:
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
     from dialeval.sample import Level
 
 JoinBy = Literal["id", "item", "context", "dialogue"]

@@ -35,7 +35,7 @@ from dialeval.sample import Rating
 
 if TYPE_CHECKING:
     from dialeval.metric import Direction
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
     from dialeval.sample import Level, Sample
 
 TargetKind = Literal["mean", "rater", "max-over-raters"]

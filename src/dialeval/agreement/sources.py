@@ -36,10 +36,10 @@ from dialeval.readers.rating_database import is_database
 from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
 from dialeval.readers.source import Source
-from dialeval.run import Run, open_run
+from dialeval.runs.run import Run, open_run
+from dialeval.safe_text import restored
 from dialeval.sample import Sample
 from dialeval.scores import Signature
-from dialeval.spreadsheet import restored
 
 _UNUSED = re.compile(r"not used: (.+?)(?:\. Name columns of ratings with --rating)?")
 

@@ -46,7 +46,7 @@ from dialeval.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from dialeval.metric import Direction
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
     from dialeval.sample import Level
 
 By = Literal["turn", "system", "within-item", "within-system"]
@@ -263,7 +263,7 @@ def open_rated(run: Run | str | Path, target: str, qualities: Sequence[str]) -> 
 
 def _open(path: Path) -> Run:
     """A file of ratings, or a folder of such files, is the likeliest slip."""
-    from dialeval.run import open_run
+    from dialeval.runs.run import open_run
 
     try:
         return open_run(path)

@@ -14,12 +14,12 @@ def main() -> None:
     try:
         app()
     except DialevalError as error:
-        from dialeval.terminal import say
+        from dialeval.cli.terminal import say
 
         say(str(error), stderr=True, style="red")
         sys.exit(error.exit_code)
     except OSError as error:
-        from dialeval.terminal import say
+        from dialeval.cli.terminal import say
 
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         place = error.filename or ("standard output" if full else "")

@@ -145,7 +145,7 @@ def agree(
     from dialeval.agreement.relations import relations as relate
     from dialeval.agreement.table import agreement_rows
     from dialeval.cli.show_agreement import show_agreement, show_rankings, show_relations
-    from dialeval.terminal import counting_bar
+    from dialeval.cli.terminal import counting_bar
 
     check_picture(plot)
     if not scores:
@@ -281,7 +281,7 @@ def _load_ratings(
 
 def _tell_remarks(ratings: Samples, quiet: bool) -> None:
     from dialeval.agreement.sources import remarks
-    from dialeval.terminal import say
+    from dialeval.cli.terminal import say
 
     if not quiet and (found := remarks(ratings)):
         say(found, stderr=True, style="yellow")
@@ -298,8 +298,8 @@ def check_picture(path: Path | None) -> None:
 
 
 def save_picture(drawing: Any, path: Path, quiet: bool) -> None:
+    from dialeval.cli.terminal import say
     from dialeval.pictures import save
-    from dialeval.terminal import say
 
     save(drawing, path)
     if not quiet:

@@ -43,7 +43,7 @@ class Verbs(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            from dialeval.terminal import say
+            from dialeval.cli.terminal import say
 
             say(f"\nInterrupted.{GOES_ON.get(ctx.invoked_subcommand, '')}", stderr=True)
             sys.exit(130)

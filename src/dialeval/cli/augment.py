@@ -76,7 +76,7 @@ def augment(
     from dialeval.augment import Tally, augment_file, augment_queries, make_augmenters, read_queries
     from dialeval.augment.augmenter import watched
     from dialeval.cli.show import show_warnings
-    from dialeval.terminal import harmless_output, progress_bar
+    from dialeval.cli.terminal import harmless_output, progress_bar
 
     queries = read_queries(
         *files,
@@ -113,7 +113,8 @@ def _show(query: Query) -> None:
     from rich.text import Text
 
     from dialeval.augment.changes import changed_pieces
-    from dialeval.terminal import clean, console, say
+    from dialeval.cli.terminal import console, say
+    from dialeval.safe_text import clean
 
     say(query.query, style="bold")
     width = max((len(variant.how) for variant in query.variants), default=0)
@@ -128,7 +129,7 @@ def _show(query: Query) -> None:
 
 
 def _show_tally(tally: Tally, out: Path | None) -> None:
-    from dialeval.terminal import say
+    from dialeval.cli.terminal import say
 
     where = f" in {out}" if out else ""
     say(f"queries {tally.queries:,}, variants {tally.variants:,}{where}")

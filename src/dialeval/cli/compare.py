@@ -62,7 +62,7 @@ def compare(
     """
     from dialeval.agreement.comparison import compare as compare_runs
     from dialeval.cli.show_comparison import show_comparison
-    from dialeval.terminal import counting_bar
+    from dialeval.cli.terminal import counting_bar
 
     check_picture(plot)
     with counting_bar("comparing", quiet=quiet or as_json) as progress:

@@ -136,6 +136,7 @@ def fit(
     with them: `dialeval score FILE -m mme-crs:weights=crs.json,quality=QUALITY`, one of the names
     in the data, or with --map common also `relevance` and the like.
     """
+    from dialeval.cli.terminal import counting_bar, say
     from dialeval.compose.composition_file import save_composition
     from dialeval.compose.fitting import (
         OURS,
@@ -150,9 +151,8 @@ def fit(
     from dialeval.compose.leave_one_out import fit_best
     from dialeval.compose.leave_one_out import leave_one_out as leave_out
     from dialeval.compose.tables import card_text
-    from dialeval.run import open_run
+    from dialeval.runs.run import open_run
     from dialeval.storage import write_text
-    from dialeval.terminal import counting_bar, say
 
     if card and not leave_one_out:
         raise UsageError("--card holds the numbers of --leave-one-out: add it")
@@ -218,9 +218,9 @@ def show(
     quiet: Quiet = False,
 ) -> None:
     """The weights of a composition: table, picture, and what they were fitted on."""
+    from dialeval.cli.terminal import say
     from dialeval.compose.composition_file import FORMAT, find_composition
     from dialeval.compose.tables import correlation_lines, draw_weights, source_lines, term_lines
-    from dialeval.terminal import say
 
     check_picture(plot)
     composition = find_composition(weights)
@@ -269,11 +269,11 @@ def apply(
 
     Writes a table of scores by id. Hold it against people: `dialeval agree RUN --scores FILE.csv`.
     """
+    from dialeval.cli.terminal import harmless_output, say
     from dialeval.compose.composition_file import find_composition
     from dialeval.compose.evidence import apply_composition, scores_table
-    from dialeval.run import open_run
+    from dialeval.runs.run import open_run
     from dialeval.storage import write_text
-    from dialeval.terminal import harmless_output, say
 
     opened = open_run(run)
     scores = apply_composition(find_composition(weights), opened, quality)
@@ -309,8 +309,8 @@ def _show(composition: Composition, qualities: list[str]) -> None:
 
 
 def _show_trials(trials: LeaveOneOut) -> None:
+    from dialeval.cli.terminal import say
     from dialeval.compose.tables import standing_lines, trial_lines, verdict
-    from dialeval.terminal import say
 
     say("Each data set left out once: Spearman with the mean rating")
     _print(trial_lines(trials), texts=3)
@@ -320,7 +320,7 @@ def _show_trials(trials: LeaveOneOut) -> None:
 
 def _print(lines: Lines, texts: int) -> None:
     """`texts`: so many columns at the left are words, the others numbers."""
-    from dialeval.terminal import print_table, say
+    from dialeval.cli.terminal import print_table, say
 
     header, rows = lines
     print_table(header, rows, right=range(texts, len(header)))

@@ -44,9 +44,9 @@ def data(context: typer.Context, as_json: Json = False) -> None:
     """List public data sets and say which are here; fetch, check and convert dialogues."""
     if context.invoked_subcommand is not None:
         return
+    from dialeval.cli.terminal import print_table, say
     from dialeval.datasets.inventory import list_datasets, quality_words
     from dialeval.places import data_directory
-    from dialeval.terminal import print_table, say
 
     listed = list_datasets()
     if as_json:
@@ -65,9 +65,9 @@ def data(context: typer.Context, as_json: Json = False) -> None:
 @app.command()
 def show(name: Name, as_json: Json = False) -> None:
     """Everything that is known about one data set: source, licence, qualities, parts, files."""
+    from dialeval.cli.terminal import print_table, say
     from dialeval.datasets.catalogue import find_entry
     from dialeval.datasets.inventory import inspect_dataset, scale_words
-    from dialeval.terminal import print_table, say
 
     dataset, _ = find_entry(name)
     found = inspect_dataset(dataset)
@@ -127,9 +127,9 @@ def get(
 
     An interrupted download goes on where it stopped if the same command is given again.
     """
+    from dialeval.cli.terminal import fetch_bar, say
     from dialeval.datasets.catalogue import find_entry
     from dialeval.datasets.fetch import absent_files, copy_from, fetch, hosts
-    from dialeval.terminal import fetch_bar, say
 
     dataset, part = find_entry(name)
     absent = absent_files(dataset, part)
@@ -159,9 +159,9 @@ def get(
 
 
 def _tell(name: str, done: Fetched) -> None:
+    from dialeval.cli.terminal import say
     from dialeval.datasets.catalogue import find_entry
     from dialeval.datasets.fetch import by_hand_advice
-    from dialeval.terminal import say
 
     say(f"{name}: {done.folder}" + ("" if done.added else " (was here)"))
     for changed in done.changed:
@@ -183,8 +183,8 @@ def check(
 ) -> None:
     """Read files and list every problem as FILE:LINE: FIELD: PROBLEM. Exits 2 if there is one."""
     from dialeval.cli.show import show_check_report
+    from dialeval.cli.terminal import progress_bar
     from dialeval.readers import check as examine
-    from dialeval.terminal import progress_bar
 
     with progress_bar("checking", quiet=quiet or as_json) as update:
         report = examine(
@@ -227,8 +227,8 @@ def convert(
     quiet: Quiet = False,
 ) -> None:
     """Write dialogues in our own form, as JSONL or Parquet."""
+    from dialeval.cli.terminal import progress_bar, say
     from dialeval.readers import convert as write
-    from dialeval.terminal import progress_bar, say
 
     samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad, system_prompt)
     with progress_bar("converting", quiet=quiet or as_json) as update:
@@ -243,8 +243,8 @@ def convert(
 @app.command()
 def formats(as_json: Json = False) -> None:
     """List the file formats that can be read."""
+    from dialeval.cli.terminal import print_table
     from dialeval.registry import READERS
-    from dialeval.terminal import print_table
 
     readers = [(name, READERS.get(name).summary) for name in READERS.working()]
     if as_json:

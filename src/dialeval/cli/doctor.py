@@ -27,9 +27,9 @@ def doctor(
     scores that it should have. A run is well if its files have the digests that its manifest names,
     and its means are those of its scores.
     """
+    from dialeval.cli.terminal import print_table, say
     from dialeval.doctor import examine
     from dialeval.doctor.run import examine_run
-    from dialeval.terminal import print_table, say
 
     findings = [finding for run in runs for finding in examine_run(run)] if runs else examine()
     failed = [finding for finding in findings if finding.status == "failed"]

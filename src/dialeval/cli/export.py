@@ -61,8 +61,8 @@ def export(
     Ratings come out as samples with ratings, one number per rater, without attention checks and
     second showings: as dialeval raters, agree --scores and score read them.
     """
+    from dialeval.cli.terminal import harmless_output, say
     from dialeval.readers.rating_database import is_database
-    from dialeval.terminal import harmless_output, say
 
     if to is None and out is not None and out.suffix.lower() not in SUFFIXES:
         raise UsageError(
@@ -76,8 +76,8 @@ def export(
         _export_ratings(run, to, out, raw)
     else:
         import dialeval
-        from dialeval.export import export as write
-        from dialeval.export import export_text
+        from dialeval.runs.export import export as write
+        from dialeval.runs.export import export_text
 
         opened = dialeval.open_run(run)
         if out is not None:
@@ -90,7 +90,7 @@ def export(
 
 def _export_ratings(place: str, to: str, out: Path | None, raw: bool) -> None:
     from dialeval.cli.rate import needs_web
-    from dialeval.terminal import harmless_output, say
+    from dialeval.cli.terminal import harmless_output, say
 
     needs_web()
     from dialeval.rating.database import parse_address

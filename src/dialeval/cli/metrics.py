@@ -17,10 +17,10 @@ def metrics(
     as_json: Json = False,
 ) -> None:
     """List the metrics, or describe one of them."""
+    from dialeval.cli.terminal import print_table, say
     from dialeval.describe import describe_metric
     from dialeval.errors import UsageError
     from dialeval.registry import METRICS
-    from dialeval.terminal import print_table, say
 
     names = METRICS.names() if name is None else [name]
     found, broken = [], []

@@ -24,8 +24,8 @@ def models(context: typer.Context, as_json: Json = False) -> None:
     """List the models: what is here, what can be fetched, size, licence, role."""
     if context.invoked_subcommand:
         return
+    from dialeval.cli.terminal import print_table, say
     from dialeval.models.inventory import list_models
-    from dialeval.terminal import print_table, say
 
     found = list_models()
     if as_json:
@@ -79,9 +79,9 @@ def get(
     quiet: Quiet = False,
 ) -> None:
     """Fetch models, once; every file is checked against its known sha256."""
+    from dialeval.cli.terminal import fetch_bar, say
     from dialeval.models.fetch import get as fetch
     from dialeval.models.presets import preset_models
-    from dialeval.terminal import fetch_bar, say
 
     wanted = [*(names or []), *(preset_models(preset) if preset else [])]
     if not wanted:
@@ -105,8 +105,8 @@ def check(
     ] = None,
 ) -> None:
     """Read every byte of models that are here and compare their hashes."""
+    from dialeval.cli.terminal import say
     from dialeval.models.inventory import list_models, verify
-    from dialeval.terminal import say
 
     here = [m.name for m in list_models() if m.is_here or m.damage] if not names else []
     if not names and not here:
@@ -127,9 +127,9 @@ def card(
     as_json: Json = False,
 ) -> None:
     """Show how a trained part was made: data, licence, command, settings, scores."""
+    from dialeval.cli.terminal import harmless_output
     from dialeval.models.catalogue import find_entry
     from dialeval.models.locate import entry_directory, locate
-    from dialeval.terminal import harmless_output
 
     entry = find_entry(name)
     # The card of a shipped part can be read before its base is fetched.

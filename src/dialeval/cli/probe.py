@@ -127,9 +127,9 @@ def probe(
     """
     from dialeval.augment.queries import read_queries
     from dialeval.cli.probe_screen import asking_bar, show_summary
+    from dialeval.cli.terminal import say
     from dialeval.probe import probe as ask
     from dialeval.systems import Asking, open_system
-    from dialeval.terminal import say
 
     wanted = list(read_queries(*queries, format=format, limit=limit))
     asking = Asking(concurrency, timeout, retries, rate, key_env, seed or 0)

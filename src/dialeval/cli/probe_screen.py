@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from dialeval.cli.terminal import PLAIN_PROGRESS_SECONDS, console, say
 from dialeval.probe.report import CONTRADICTION
-from dialeval.table import count
-from dialeval.terminal import PLAIN_PROGRESS_SECONDS, console, say
+from dialeval.runs.table import count
 
 if TYPE_CHECKING:
     from dialeval.probe.probing import Progress

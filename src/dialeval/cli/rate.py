@@ -167,9 +167,9 @@ def rate(
     """
     needs_web()
     from dialeval.cli.show import show_warnings
+    from dialeval.cli.terminal import counting_bar
     from dialeval.rating.material import read_material
     from dialeval.rating.opening import start
-    from dialeval.terminal import counting_bar
     from dialeval.web.frame import check_token
     from dialeval.web.rating.serving import links, prepare
     from dialeval.web.serving import Serving
@@ -262,8 +262,8 @@ def needs_web() -> None:
 
 
 def _tell(started: Started, organiser: str, raters: dict[str, str], quiet: bool) -> None:
-    from dialeval.table import count
-    from dialeval.terminal import say
+    from dialeval.cli.terminal import say
+    from dialeval.runs.table import count
 
     if not quiet:
         for remark in started.remarks:

@@ -62,9 +62,9 @@ def report(
     It opens anywhere, offline, in light or dark. Several runs are shown side by side: what changed,
     on which dialogues most, and whether it is significant.
     """
+    from dialeval.cli.terminal import counting_bar, say
     from dialeval.report.build import write_report
-    from dialeval.table import count
-    from dialeval.terminal import counting_bar, say
+    from dialeval.runs.table import count
 
     with ExitStack() as bars:
 

@@ -106,9 +106,9 @@ def score(
     """
     import dialeval
     from dialeval.cli.show import show_answers, show_score_table, show_warnings, show_workers
+    from dialeval.cli.terminal import progress_bar, say, share_done
     from dialeval.registry import DEFAULT_METRICS
-    from dialeval.table import count
-    from dialeval.terminal import progress_bar, say, share_done
+    from dialeval.runs.table import count
 
     samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad, system_prompt)
     calibrations = dialeval.open_run(calibration).calibrations if calibration else None

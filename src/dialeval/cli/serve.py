@@ -56,7 +56,7 @@ def serve(
 
     Nothing leaves the machine. Ctrl-C stops it.
     """
-    from dialeval.terminal import say
+    from dialeval.cli.terminal import say
     from dialeval.web.serving import Serving, prepare
 
     def tell(serving: Serving) -> None:

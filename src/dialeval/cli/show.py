@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dialeval.table import count
-from dialeval.terminal import print_table, say, screen_width
+from dialeval.cli.terminal import print_table, say, screen_width
+from dialeval.runs.table import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dialeval.readers import CheckReport
     from dialeval.readers.reader import Problems
-    from dialeval.table import ScoreTable
+    from dialeval.runs.table import ScoreTable
 
 
 def show_score_table(table: ScoreTable) -> None:

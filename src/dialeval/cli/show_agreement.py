@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.agreement.findings import format_p
 from dialeval.agreement.table import points
-from dialeval.terminal import print_table, say, screen_width
+from dialeval.cli.terminal import print_table, say, screen_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.agreement.findings import verdict
 from dialeval.cli.show_agreement import ARROWS, number_text, p_text, star
-from dialeval.terminal import print_table, say
+from dialeval.cli.terminal import print_table, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

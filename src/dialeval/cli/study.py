@@ -129,10 +129,10 @@ def _data_directory(place: Path | None) -> Iterator[None]:
 
 
 def _list(as_json: bool, as_markdown: bool) -> None:
+    from dialeval.cli.terminal import print_table, say
     from dialeval.studies.catalogue import list_studies
     from dialeval.studies.needs import find_missing
     from dialeval.studies.render import list_cells, list_records, markdown_table
-    from dialeval.terminal import print_table, say
 
     found = [
         (study, find_missing(study.needs, (*study.models, *study.asks))) for study in list_studies()
@@ -162,11 +162,11 @@ def _run(
     as_markdown: bool,
     quiet: bool,
 ) -> None:
+    from dialeval.cli.terminal import counting_bar
     from dialeval.studies.catalogue import find_study
     from dialeval.studies.render import failure_lines, result_markdown
     from dialeval.studies.result import run_study
     from dialeval.studies.saving import save_result
-    from dialeval.terminal import counting_bar
 
     chosen = find_study(name)
     with counting_bar(chosen.name, quiet=quiet or as_json) as progress:
@@ -194,6 +194,7 @@ def _run(
 
 
 def _show(result: StudyResult, quiet: bool) -> None:
+    from dialeval.cli.terminal import print_table, say
     from dialeval.studies.render import (
         NUMBERS,
         result_cells,
@@ -201,7 +202,6 @@ def _show(result: StudyResult, quiet: bool) -> None:
         tables_for_people,
         verdict_line,
     )
-    from dialeval.terminal import print_table, say
 
     say(result.study.repeats)
     say(result.study.paper, style="dim")

@@ -25,11 +25,11 @@ from dialeval.agreement.dstc10 import protocol_rating
 from dialeval.agreement.ranks import Floats, Integers, settled
 from dialeval.compose.composition import VALUE, Chosen, Composition, Term, term_signature
 from dialeval.errors import UsageError, did_you_mean
+from dialeval.safe_text import neutralise
 from dialeval.sample import Level, Sample, letters
-from dialeval.spreadsheet import neutralise
 
 if TYPE_CHECKING:
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
 
 LEVELS: Mapping[Level, str] = {"turn": "turns", "dialogue": "dialogues"}
 

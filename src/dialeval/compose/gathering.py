@@ -22,7 +22,7 @@ from dialeval.errors import UsageError
 from dialeval.registry import make_metric
 
 if TYPE_CHECKING:
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
 
 
 @dataclass(frozen=True)

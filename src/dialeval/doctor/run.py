@@ -11,12 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from dialeval.doctor import Finding
-from dialeval.engine.directory import RunDirectory
-from dialeval.engine.manifest import UNSEALED
-from dialeval.engine.manifest_file import check_files, read_manifest
-from dialeval.engine.summary import ExactMean
 from dialeval.errors import DialevalError
-from dialeval.run import Run, open_run
+from dialeval.runs.directory import RunDirectory
+from dialeval.runs.manifest import UNSEALED, check_files, read_manifest
+from dialeval.runs.run import Run, open_run
+from dialeval.runs.system_scores import ExactMean
 
 
 def examine_run(directory: Path) -> list[Finding]:

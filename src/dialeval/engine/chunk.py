@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from dialeval.engine.answers import AnswerCounts, Answerer
-from dialeval.engine.columns import chunk_to_table
-from dialeval.engine.directory import shard_bytes
 from dialeval.engine.out_of_depth import OutOfDepth, language_of_sample
-from dialeval.engine.summary import Pools
 from dialeval.errors import JobError
 from dialeval.metric import Metric
 from dialeval.question import Answer, ModelSource, Question
+from dialeval.runs.columns import chunk_to_table
+from dialeval.runs.directory import shard_bytes
+from dialeval.runs.system_scores import Pools
 from dialeval.sample import Sample
 from dialeval.scores import Score
 

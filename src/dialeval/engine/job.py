@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, Any
 from dialeval.engine.answers import AnswerCounts, Answerer, NoModels
 from dialeval.engine.cache import AnswerCache
 from dialeval.engine.chunk import Chunk, ThisProcess, Workers, count_again, fingerprints
-from dialeval.engine.columns import (
+from dialeval.errors import UsageError
+from dialeval.metric import Metric
+from dialeval.question import ModelSource
+from dialeval.runs.columns import (
     calibrate_table,
     run_schema,
     scaled_columns,
     table_scores,
 )
-from dialeval.engine.directory import RunDirectory
-from dialeval.engine.manifest import build_manifest, file_records
-from dialeval.engine.summary import MetricSummary, Pools
-from dialeval.errors import UsageError
-from dialeval.metric import Metric
-from dialeval.question import ModelSource
-from dialeval.run import open_run
+from dialeval.runs.directory import RunDirectory
+from dialeval.runs.manifest import build_manifest, file_records
+from dialeval.runs.run import open_run
+from dialeval.runs.system_scores import MetricSummary, Pools
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, CalibrationKind, Signature, digest_of
 from dialeval.storage import PARQUET, atomic_path, record_digest

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from dialeval.errors import UsageError
 from dialeval.pictures.drawing import Circle, Drawing, Line, Point, Polyline, Rect, Shape, Text
 from dialeval.pictures.palette import LIGHT
-from dialeval.terminal import clean
+from dialeval.safe_text import clean
 
 if TYPE_CHECKING:
     from PIL.Image import Image

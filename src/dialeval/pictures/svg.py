@@ -15,7 +15,7 @@ from itertools import groupby
 
 from dialeval.pictures.drawing import Circle, Drawing, Line, Polyline, Rect, Shape, Text
 from dialeval.pictures.palette import DARK, LIGHT
-from dialeval.terminal import clean
+from dialeval.safe_text import clean
 
 FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 

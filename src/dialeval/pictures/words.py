@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from dialeval.terminal import clean
+from dialeval.safe_text import clean
 
 BOLD = 1.1
 TIP_LENGTH = 300

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from dialeval.errors import UsageError
 from dialeval.probe.directory import open_probe, read_settings
-from dialeval.run import Run, open_run
+from dialeval.runs.run import Run, open_run
 from dialeval.sample import Sample
 from dialeval.storage import sample_schema, table_to_samples
 

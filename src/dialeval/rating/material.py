@@ -24,7 +24,7 @@ from pathlib import Path
 from dialeval.errors import UsageError
 from dialeval.readers.load import Samples, choose
 from dialeval.readers.reader import Problems
-from dialeval.run import Run, open_run
+from dialeval.runs.run import Run, open_run
 from dialeval.sample import Sample
 
 

@@ -11,7 +11,7 @@ jsonl, csv, parquet   one record per sample, as `agree`, `raters` and `load` rea
 answers               one line of JSON for each answer that counts, with all that is known of it:
                       who, when, on which page, in which order, attention check or not
 
-Text in CSV that a spreadsheet would run is neutralised (`spreadsheet.py`).
+Text in CSV that a spreadsheet would run is neutralised (`safe_text.py`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from dialeval.metric import Direction
 from dialeval.rating.job import Job
 from dialeval.rating.opening import open_store
 from dialeval.rating.store import Counted, Store
+from dialeval.safe_text import neutralise
 from dialeval.sample import Rating, Sample
-from dialeval.spreadsheet import neutralise
 from dialeval.storage import PARQUET, atomic_path, sample_schema, samples_to_table
 
 Said = dict[str, dict[str, list[float]]]

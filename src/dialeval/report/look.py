@@ -21,7 +21,7 @@ from dialeval.agreement.findings import format_p
 from dialeval.errors import UsageError
 from dialeval.pictures.scale import two_decimals
 from dialeval.pictures.svg import picture_rules
-from dialeval.table import count, format_column
+from dialeval.runs.table import count, format_column
 
 if TYPE_CHECKING:
     from jinja2 import Environment

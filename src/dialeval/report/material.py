@@ -27,7 +27,7 @@ from dialeval.agreement.joining import (
 )
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.errors import UsageError, did_you_mean
-from dialeval.run import Run, open_run
+from dialeval.runs.run import Run, open_run
 from dialeval.storage import open_parquet, sample_schema
 
 if TYPE_CHECKING:

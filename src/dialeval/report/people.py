@@ -17,7 +17,7 @@ from dialeval.sample import Rating, Sample
 if TYPE_CHECKING:
     from dialeval.agreement.bootstrap import Progress
     from dialeval.pictures.drawing import Drawing
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
     from dialeval.sample import Level
 
 MOST_PLOTS = 8

@@ -11,7 +11,7 @@ from dialeval.agreement.joining import differing_fields
 
 if TYPE_CHECKING:
     from dialeval.report.material import Material
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
     from dialeval.scores import Signature
 
 

@@ -22,7 +22,7 @@ from dialeval.agreement.table import cases_of
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.registry import make_metrics
-from dialeval.run import Run
+from dialeval.runs.run import Run
 from dialeval.sample import Level
 from dialeval.studies.comparison_runs import (
     LoadedOnce,

@@ -31,7 +31,7 @@ from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
     from dialeval.question import ModelSource
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
     from dialeval.sample import Level
 
 ENCODER = "minilm-l6"

@@ -15,7 +15,7 @@ from dialeval.agreement.correlation import spearman
 from dialeval.metric import Metric
 from dialeval.options import split_spec
 from dialeval.registry import METRICS, make_metric, make_metrics
-from dialeval.run import Run
+from dialeval.runs.run import Run
 from dialeval.sample import Level, Sample
 from dialeval.studies.needs import Data
 from dialeval.studies.study import Findings, Measured, Published, Setting, Study

@@ -20,7 +20,7 @@ from dialeval.errors import UsageError
 from dialeval.metrics.follow_ups import load_follow_ups
 from dialeval.options import split_spec
 from dialeval.registry import make_metric
-from dialeval.run import Run
+from dialeval.runs.run import Run
 from dialeval.sample import Level, Sample
 from dialeval.studies.follow_up_selection import (
     ENCODER,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dialeval.safe_text import clean
 from dialeval.studies.needs import Missing
 from dialeval.studies.result import Row, StudyResult
 from dialeval.studies.study import Study, Table
-from dialeval.terminal import clean
 
 MORE_DIGITS = 2
 """Ours and the difference show this many more digits than the paper printed."""

@@ -11,8 +11,8 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from dialeval.export import escape_latex
-from dialeval.spreadsheet import neutralise
+from dialeval.runs.export import escape_latex
+from dialeval.safe_text import neutralise
 from dialeval.storage import write_json, write_text
 from dialeval.studies.render import result_cells, result_markdown, table_cells, tables_for_people
 from dialeval.studies.result import StudyResult

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dialeval.metric import Metric
     from dialeval.pictures.drawing import Drawing
     from dialeval.question import ModelSource
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
     from dialeval.sample import Sample
 
 ROUNDING = 1e-9

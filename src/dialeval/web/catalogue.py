@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dialeval.errors import DialevalError
-from dialeval.run import Run, open_run
+from dialeval.runs.run import Run, open_run
 
 DEPTH = 4
 """How far below a given directory a run may lie: runs/2026/august/first."""

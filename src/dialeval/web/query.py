@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from dialeval.errors import UsageError, did_you_mean
-from dialeval.run import Run
+from dialeval.runs.run import Run
 
 LONGEST_TEXT = 500
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dialeval.engine.cache import AnswerCache
     from dialeval.metric import Metric
     from dialeval.question import ModelSource
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
     from dialeval.sample import Sample
     from dialeval.scores import Score
 
@@ -190,7 +190,7 @@ def sample_of(row: Mapping[str, Any]) -> Sample:
 
 def _columns(run: Run, metric: Metric, sample: Sample, score: Score) -> dict[str, Any]:
     """The score as the run's file would hold it, on the run's own scale."""
-    from dialeval.engine.columns import calibrate_table, chunk_to_table, scaled_columns
+    from dialeval.runs.columns import calibrate_table, chunk_to_table, scaled_columns
 
     scales = {c: s for c, s in run.calibrations.items() if c in scaled_columns(metric)}
     table = calibrate_table(chunk_to_table([sample], [[score]], [metric]), [metric], scales)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
 
 Numbers = npt.NDArray[np.uint32]
 Mask = npt.NDArray[np.bool_]

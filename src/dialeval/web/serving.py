@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import JobError, UsageError
-from dialeval.table import count
+from dialeval.runs.table import count
 
 if TYPE_CHECKING:
     import uvicorn

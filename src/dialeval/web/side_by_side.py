@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from dialeval.run import Run
+from dialeval.runs.run import Run
 from dialeval.web.numbers import then_and_now, verdict
 
 

@@ -53,8 +53,8 @@ def lm(
     The result is named in a metric: -m coherence:model=DIR. A training that was interrupted goes
     on where it stopped if the same command is given again.
     """
+    from dialeval.cli.terminal import training_bar
     from dialeval.errors import UsageError
-    from dialeval.terminal import training_bar
     from dialeval.training.learners.language_model import LanguageModelOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_lm import train_language_model

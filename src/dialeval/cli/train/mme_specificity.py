@@ -57,8 +57,8 @@ def mme_specificity(
     with a rated data set are not learned from. A training that was interrupted goes on where it
     stopped if the same command is given again.
     """
+    from dialeval.cli.terminal import counting_bar, training_bar
     from dialeval.errors import UsageError
-    from dialeval.terminal import counting_bar, training_bar
     from dialeval.training.learners.masked_lm import MaskedLMOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_masked_lm import train_masked_lm

@@ -102,7 +102,7 @@ def mme_topic(
     machine shares are not learned from. A training that was interrupted goes on where it stopped if
     the same command is given again.
     """
-    from dialeval.terminal import training_bar
+    from dialeval.cli.terminal import training_bar
     from dialeval.training.learners.topic_graph import TopicGraphOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_topic import train_topic

@@ -78,7 +78,7 @@ def nli(
     The result is named in a metric: -m consistency:model=DIR. A training that was interrupted goes
     on where it stopped if the same command is given again.
     """
-    from dialeval.terminal import training_bar
+    from dialeval.cli.terminal import training_bar
     from dialeval.training.learners.inference import InferenceModelOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_nli import train_inference_model

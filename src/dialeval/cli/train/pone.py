@@ -188,7 +188,7 @@ def run_training(
     licence: str | None,
     quiet: bool,
 ) -> Card:
-    from dialeval.terminal import counting_bar, training_bar
+    from dialeval.cli.terminal import counting_bar, training_bar
     from dialeval.training.train_pair_scorer import scorer_settings, train_pair_scorer
 
     return train_pair_scorer(

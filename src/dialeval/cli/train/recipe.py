@@ -57,14 +57,14 @@ def this_command() -> str:
 
 def teller(*, quiet: bool) -> Callable[[str], None]:
     """Remarks on the way, beside the result."""
-    from dialeval.terminal import say
+    from dialeval.cli.terminal import say
 
     return (lambda line: None) if quiet else (lambda line: say(line, stderr=True))
 
 
 def show_result(card: Card, out: Path, use: str, *, as_json: bool, quiet: bool) -> None:
     """What was measured, and the command that uses what was learned."""
-    from dialeval.terminal import say
+    from dialeval.cli.terminal import say
     from dialeval.training.card import shown_score
 
     if as_json:

@@ -56,7 +56,7 @@ def ruber(
     machine shares are not learned from. A training that was interrupted goes on where it stopped if
     the same command is given again.
     """
-    from dialeval.terminal import training_bar
+    from dialeval.cli.terminal import training_bar
     from dialeval.training.learners.ruber import RuberOptions
     from dialeval.training.loop import Settings
     from dialeval.training.train_ruber import train_ruber

@@ -125,7 +125,7 @@ def _train(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from dialeval.terminal import training_bar
+    from dialeval.cli.terminal import training_bar
     from dialeval.training.train_seq2seq import train_seq2seq
 
     silent = quiet or as_json

@@ -261,7 +261,7 @@ def _train(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from dialeval.terminal import training_bar
+    from dialeval.cli.terminal import training_bar
     from dialeval.training.loop import Settings
     from dialeval.training.train_text_judge import train_text_judge
 

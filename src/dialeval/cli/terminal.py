@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sys
 import time
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, cast
+
+from dialeval.safe_text import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,21 +22,6 @@ if TYPE_CHECKING:
 
 PLAIN_PROGRESS_SECONDS = 5.0
 """How often progress is reported in a log file, where no bar can move."""
-
-
-def clean(text: str) -> str:
-    """The text without anything that could move the cursor, hide or reorder what is shown.
-
-    Control characters and invisible format characters (bidi marks, zero-width joins, tags) become
-    U+FFFD, so that people see that something was there. Line breaks become spaces.
-    """
-    return "".join(
-        " " if char in "\n\r\t" else "\ufffd" if _is_unsafe(char) else char for char in text
-    )
-
-
-def _is_unsafe(char: str) -> bool:
-    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def console(stderr: bool = False) -> Console:

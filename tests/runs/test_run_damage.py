@@ -14,13 +14,13 @@ import pytest
 from made_up import Asking, LengthModels, samples
 
 from dialeval.doctor.run import examine_run
-from dialeval.engine import manifest as manifest_module
 from dialeval.engine.cache import AnswerCache
 from dialeval.engine.job import Job
-from dialeval.engine.manifest import sealed
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.registry import make_metric
-from dialeval.run import Run, open_run
+from dialeval.runs import manifest as manifest_module
+from dialeval.runs.manifest import sealed
+from dialeval.runs.run import Run, open_run
 
 METRICS = ("length", "distinct", "chrf")
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval import terminal
-from dialeval.terminal import clean, print_table, say
+from dialeval.cli import terminal
+from dialeval.cli.terminal import print_table, say
+from dialeval.safe_text import clean
 
 ATTACKS = [
     "\x1b[2J",

@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.engine.manifest_file import check_files, read_manifest
 from dialeval.errors import DialevalError, UsageError
+from dialeval.runs.manifest import check_files, read_manifest
+from dialeval.runs.table import ScoreTable, score_table
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, Signature
 from dialeval.storage import SCORE_AGAIN, open_parquet, sample_schema, table_to_samples
 from dialeval.strict_json import Fields, parse
-from dialeval.table import ScoreTable, score_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

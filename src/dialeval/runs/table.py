@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialeval.terminal import clean
+from dialeval.safe_text import clean
 
 FEW_TO_CALIBRATE = 20
 """Of fewer values the 5th percentile is the smallest."""

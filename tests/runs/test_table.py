@@ -1,4 +1,4 @@
-from dialeval.table import Column, ScoreTable, format_column
+from dialeval.runs.table import Column, ScoreTable, format_column
 
 
 def table(columns: int, systems: int) -> ScoreTable:

@@ -4,7 +4,7 @@ csv, jsonl, parquet   one row per sample: who said what to whom, mean ratings, a
 latex, markdown       the summary table, for papers and pages
 dstc10                dialogue_id and score: to hand in to an evaluation of metrics
 
-Text in CSV that a spreadsheet would run is neutralised (`spreadsheet.py`), unless the caller asks
+Text in CSV that a spreadsheet would run is neutralised (`safe_text.py`), unless the caller asks
 for the text as it is. Numbers are never touched.
 """
 
@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError, did_you_mean
-from dialeval.spreadsheet import neutralise
+from dialeval.safe_text import clean, neutralise
 from dialeval.storage import PARQUET, atomic_path
-from dialeval.terminal import clean
 
 if TYPE_CHECKING:
-    from dialeval.run import Run
+    from dialeval.runs.run import Run
 
 
 def export(run: Run, to: str, destination: Path, *, raw: bool = False) -> None:
