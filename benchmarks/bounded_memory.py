@@ -34,7 +34,7 @@ WORDS = ["the", "cat", "you", "I", "like", "tea", "music", "rain", "work", "why"
 def save_tiny_model(directory: Path) -> None:
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-    from dialeval.models.locate import locate
+    from dialeval.model_store.locate import locate
 
     tokenizer = AutoTokenizer.from_pretrained(locate("smollm2-135m").directory)
     config = LlamaConfig(

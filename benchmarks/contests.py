@@ -248,8 +248,8 @@ def bertscore(pairs: list[Pair]) -> Contest:
     """P, R and F1 of each pair; the peer batches 64 texts, its default."""
     from transformers import AutoConfig
 
+    from dialeval.model_store.locate import locate
     from dialeval.models.encoder import load
-    from dialeval.models.locate import locate
 
     directory = locate(MODEL).directory
     layers = AutoConfig.from_pretrained(directory).num_hidden_layers
@@ -283,8 +283,8 @@ def embeddings(texts: list[str]) -> Contest:
     """Mean-pooled vectors, not normalised; the peer batches 32 texts, its default."""
     from sentence_transformers import SentenceTransformer
 
+    from dialeval.model_store.locate import locate
     from dialeval.models.encoder import load
-    from dialeval.models.locate import locate
 
     directory = locate(MODEL).directory
     encoder = load(directory, device="cpu")
@@ -310,9 +310,9 @@ def embeddings(texts: list[str]) -> Contest:
 
 def full_causal(samples: Sequence[Sample], model: str = "smollm2-135m") -> Contest:
     """A causal language model by a name that `dialeval models` knows."""
+    from dialeval.model_store.locate import locate
     from dialeval.models.causal_lm import load, plain_log_probs
     from dialeval.models.loading import load_language_model
-    from dialeval.models.locate import locate
 
     directory = locate(model).directory
     lm = load(directory, device="cpu")

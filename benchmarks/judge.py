@@ -44,10 +44,10 @@ import numpy as np
 import torch
 
 import dialeval
+from dialeval.model_store.locate import locate
+from dialeval.model_store.scorer_directory import DESCRIPTION
 from dialeval.models.loading import silence
-from dialeval.models.locate import locate
 from dialeval.models.pair_scorer import PairScorer
-from dialeval.models.scorer_directory import DESCRIPTION
 from dialeval.question import Embed, Judge
 from dialeval.sample import Sample, Turn
 from dialeval.studies.comparison_runs import LoadedOnce

@@ -34,8 +34,8 @@ class Limits:
 
 def measure_limits(samples: Sequence[Sample], model: str = "smollm2-135m") -> Limits:
     """With FULL's questions about these dialogues."""
+    from dialeval.model_store.locate import locate
     from dialeval.models.causal_lm import TokenCounts, load
-    from dialeval.models.locate import locate
 
     lm = load(locate(model).directory, device="cpu")
     questions = [question for sample in samples for question in make_metric("full").ask(sample)]

@@ -21,8 +21,8 @@ import torch
 
 from dialeval.engine.answers import Answerer
 from dialeval.metric import Metric
-from dialeval.models.catalogue import CATALOGUE
-from dialeval.models.locate import entry_directory
+from dialeval.model_store.catalogue import CATALOGUE
+from dialeval.model_store.locate import entry_directory
 from dialeval.models.source import Models
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample, Turn

@@ -30,9 +30,9 @@ import torch
 from transformers import AutoModelForCausalLM
 
 import dialeval
+from dialeval.model_store.locate import locate
 from dialeval.models.causal_lm import CausalLM, TokenCounts, load, plain_log_probs
 from dialeval.models.loading import silence
-from dialeval.models.locate import locate
 from dialeval.question import Likelihood, Question
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample, Turn

@@ -33,8 +33,8 @@ import torch
 from scipy import stats
 
 import dialeval
+from dialeval.model_store.locate import locate
 from dialeval.models import causal_lm, encoder
-from dialeval.models.locate import locate
 from dialeval.question import Embed, Question
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from dialeval.model_store.locate import locate
 from dialeval.models import encoder
-from dialeval.models.locate import locate
 from dialeval.question import Embed
 from dialeval.training.examples.corpora import load_corpus
 

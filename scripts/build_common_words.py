@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from dialeval.models.locate import locate
+from dialeval.model_store.locate import locate
 
 COUNT = 10_000
 DESTINATION = (

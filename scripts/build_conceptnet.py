@@ -34,10 +34,9 @@ import numpy as np
 from dialeval.lexicon import load_wordnet
 from dialeval.lexicon.conceptnet import NEAREST
 from dialeval.lexicon.function_words import FUNCTION_WORDS
-from dialeval.models.locate import locate
-from dialeval.models.source import ready
-from dialeval.models.treebank import treebank_words
+from dialeval.model_store.locate import locate, ready
 from dialeval.models.word_vectors import WordVectorTable, load
+from dialeval.words import treebank_words
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "dialeval" / "lexicon"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean
 
 from dialeval.cli.terminal import counting_bar, print_table
-from dialeval.models.locate import locate
+from dialeval.model_store.locate import locate
 from dialeval.training.examples.embeddings import embed
 from dialeval.training.examples.pair_corpus import PairCorpus, load_pairs
 from dialeval.training.fit_pair_scorer import random_negatives

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dialeval.cli.terminal import print_table, say
 from dialeval.errors import DialevalError, UsageError
-from dialeval.models.locate import locate
+from dialeval.model_store.locate import locate
 from dialeval.training.by_source import source_cells
 from dialeval.training.measure_part import PER_SOURCE, add_to_card, measure_part
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dialeval.models.catalogue import CATALOGUE, Package
-from dialeval.models.store import write_record
-from dialeval.models.weights import side_files, weight_files
+from dialeval.model_store.catalogue import CATALOGUE, Package
+from dialeval.model_store.store import write_record
+from dialeval.model_store.weights import side_files, weight_files
 
 PACKAGE = Path(__file__).parents[1] / "src" / "dialeval"
 

@@ -58,7 +58,7 @@ FETCHED = models_directory()
 def embedded_models(monkeypatch):
     """The models of the default preset; answers are still cached apart."""
     pytest.importorskip("torch", reason="needs the extra 'models'")
-    from dialeval.models.inventory import list_models
+    from dialeval.model_store.locate import list_models
 
     monkeypatch.setenv("DIALEVAL_MODELS", str(FETCHED))
     for model in list_models():

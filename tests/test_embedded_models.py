@@ -19,8 +19,8 @@ def naive_log_probs(text: str, context: str) -> list[float]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from dialeval.model_store.locate import locate
     from dialeval.models.loading import silence
-    from dialeval.models.locate import locate
 
     directory = locate("smollm2-135m").directory
     with silence():

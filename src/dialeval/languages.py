@@ -1,8 +1,8 @@
 """Which language is a text written in? Enough of it to say where a model is out of its depth.
 
 A model that has read English gives a Chinese answer a score too, and the score means nothing. So
-models declare their languages (`models/catalogue.py`), metrics whose rules are made for one declare
-it (`Metric.languages`), and the engine puts a note beside the score of a text in another.
+models declare their languages (`model_store/catalogue.py`), metrics whose rules are made for one
+declare it (`Metric.languages`), and the engine puts a note beside the score of a text in another.
 
     another script    more than half of the letters: Chinese, Japanese, Korean, Cyrillic, ...
     Latin letters     function words: German, French, Spanish, Italian, Portuguese, Dutch

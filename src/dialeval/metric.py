@@ -172,7 +172,7 @@ class Metric:
 
     @classmethod
     def uses(cls) -> dict[str, str]:
-        """The options that name a model -> the use that it is put to (see `models/presets.py`)."""
+        """The options that name a model -> its use (see `model_store/presets.py`)."""
         uses = {field.name: field.metadata.get("use", "") for field in option_fields(cls)}
         return {name: use for name, use in uses.items() if use}
 

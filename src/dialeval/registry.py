@@ -221,7 +221,7 @@ def make_metric(spec: str | Metric, preset: str = "", **options: Any) -> Metric:
     name, typed = split_spec(spec)
     cls, given = METRICS.get(name), {**typed, **options}
     if preset:
-        from dialeval.models.presets import preset_options
+        from dialeval.model_store.presets import preset_options
 
         given |= preset_options(preset, cls.name, cls.uses(), given)
     return build(cls, given, f"metric {name!r}")
@@ -230,7 +230,7 @@ def make_metric(spec: str | Metric, preset: str = "", **options: Any) -> Metric:
 def make_metrics(specs: Iterable[str | Metric], preset: str = "") -> list[Metric]:
     """Several at once; the same metric with the same options twice is refused."""
     if preset:
-        from dialeval.models.presets import preset_models
+        from dialeval.model_store.presets import preset_models
 
         preset_models(preset)  # an unknown preset is an error even where no metric needs it
     metrics = [make_metric(spec, preset) for spec in specs]

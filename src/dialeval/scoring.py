@@ -114,14 +114,13 @@ def _ray_workers(
 def _built_in_models(metrics: Sequence[Metric]) -> ModelSource | None:
     if not any(metric.models() for metric in metrics):
         return None
-    from dialeval.models.judge import check_lesson
-    from dialeval.models.source import Models
+    from dialeval.models.source import Models, check_trained_for
 
     for metric in metrics:
         models = metric.models()
         for role, use in metric.uses().items():
             if model := models.get(role):
-                check_lesson(model, use)
+                check_trained_for(model, use)
     return Models()
 
 

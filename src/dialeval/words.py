@@ -1,5 +1,9 @@
 """What a word is, where texts are cut, edited and compared.
 
+`treebank_words` are words in the manner of the Penn Treebank, as in the text that GloVe was trained
+on: punctuation stands alone, `don't` is `do` `n't`, `it's` is `it` `'s`, while `u.s.`, `3.14` and
+`well-known` are one word.
+
 Chinese and Japanese have no spaces between words: each of their characters counts as one.
 """
 
@@ -27,3 +31,21 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 def is_unspaced(word: str) -> bool:
     """Whether the word, one of `WORD`, stands beside others without a space."""
     return _UNSPACED.match(word) is not None
+
+
+TREEBANK = re.compile(
+    r"""
+      \w+? (?= n't\b )                         # do | n't
+    | n't\b
+    | ' (?: s | m | d | re | ve | ll )\b       # it | 's
+    | (?: [^\W\d_] \. ){2,}                   # u.s.
+    | \w+ (?: - \w+ | (?<=\d) [.,] \d+ )*     # well-known, 5,000
+    | [^\w\s]
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def treebank_words(text: str) -> list[str]:
+    """The words of a text in their order; a curly apostrophe is an apostrophe."""
+    return TREEBANK.findall(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dialeval.augment.tagging import load_tagger
+from dialeval.models.tagger import load_tagger
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dialeval.augment.augmenter import make_augmenter
 from dialeval.augment.generator import MOST_TEXTS, ConditionalTextGenerator, distinct
 from dialeval.augment.query import Query
 from dialeval.errors import UsageError
-from dialeval.models.generation import Decoding, load_generator
+from dialeval.generation.generator import Decoding, load_generator
 from dialeval.sample import Turn
 
 QUERIES = [

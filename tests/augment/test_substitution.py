@@ -5,8 +5,8 @@ import pytest
 from dialeval.augment import Query, Tally, augment_queries, make_augmenter
 from dialeval.augment.substitution import Edit, apply, released_words
 from dialeval.augment.synonyms import near_synonyms, released_synonym
-from dialeval.augment.tagging import load_tagger
 from dialeval.errors import UsageError
+from dialeval.models.tagger import load_tagger
 
 
 def variants(text, spec="ws"):

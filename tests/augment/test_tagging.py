@@ -1,4 +1,4 @@
-from dialeval.augment.tagging import UNUSED
+from dialeval.models.tagger import UNUSED
 
 
 def test_only_what_tags_need_is_loaded(tagger):

@@ -225,7 +225,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure():
 
 
 def test_models_check_without_a_name_checks_all_that_are_here(dialeval, monkeypatch, tmp_path):
-    from dialeval.models import inventory
+    from dialeval.model_store import locate as inventory
 
     first, second, *others = inventory.list_models()
     there = [replace(one, path=tmp_path) for one in (first, second)]

@@ -18,7 +18,7 @@ from dialeval.datasets.download import download
 from dialeval.datasets.fetch import copy_from, fetch
 from dialeval.datasets.locate import find_folder
 from dialeval.errors import JobError, UsageError
-from dialeval.models.progress import Step
+from dialeval.progress import Step
 
 A, B = b"alpha\n" * 2000, b"beta\n" * 3000
 

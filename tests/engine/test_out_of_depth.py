@@ -10,7 +10,7 @@ from dialeval.engine.job import Job
 from dialeval.engine.out_of_depth import UNKNOWN, language_of_sample
 from dialeval.metric import Metric
 from dialeval.metrics.meteor import Meteor
-from dialeval.models.catalogue import CATALOGUE
+from dialeval.model_store.catalogue import CATALOGUE
 from dialeval.runs.run import open_run
 from dialeval.sample import Turn
 from dialeval.scores import Score

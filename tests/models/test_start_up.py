@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dialeval.models.presets import preset_models
+from dialeval.model_store.presets import preset_models
 
 SLOW = {"transformers", "peft", "accelerate", "spacy", "scipy"}
 
@@ -31,9 +31,9 @@ def test_the_embedded_classifier_is_that_of_transformers_and_peft(embedded_model
     pytest.importorskip("peft", reason="needs the extra 'train'")
     from transformers import AutoModelForSequenceClassification
 
+    from dialeval.model_store.locate import locate
     from dialeval.models import classifier
     from dialeval.models.loading import load_tokenizer, merged_by_peft, silence
-    from dialeval.models.locate import locate
     from dialeval.question import Inference
 
     found = locate("minilm-l6-nli")

@@ -16,17 +16,19 @@ from transformers import AutoModel, AutoTokenizer
 
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
-from dialeval.models.low_rank import add_low_rank, low_rank_tensors
-from dialeval.models.scorer_directory import save_tensors
+from dialeval.model_store.scorer_directory import save_tensors
 from dialeval.models.source import Models
 from dialeval.models.text_judge import (
     Reading,
     TextJudgeConfig,
     TextJudgeNetwork,
+    TwinJudgeConfig,
+    TwinJudgeNetwork,
+    TwinReading,
     load,
     load_encoder,
 )
-from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork, TwinReading
+from dialeval.networks.low_rank import add_low_rank, low_rank_tensors
 from dialeval.question import Embed, Judge
 
 PAIRS = [

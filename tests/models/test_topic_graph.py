@@ -19,8 +19,15 @@ from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import load_conceptnet
 from dialeval.models.source import Models
-from dialeval.models.topic_graph import Topics, edge_weight, topic_edges, word_features
-from dialeval.models.topic_graph_network import GraphAttention, TopicGraphNetwork, normalised
+from dialeval.models.topic_graph import (
+    GraphAttention,
+    TopicGraphNetwork,
+    Topics,
+    edge_weight,
+    normalised,
+    topic_edges,
+    word_features,
+)
 from dialeval.models.topic_keywords import (
     THRESHOLD,
     WEIGHTS,

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from dialeval.models.pair_scorer import PairScorerConfig
-from dialeval.models.pair_scorer_network import ContextRule, PairScorerNetwork
+from dialeval.model_store.scorer_directory import save_scorer
+from dialeval.models.pair_scorer import ContextRule, PairScorerConfig, PairScorerNetwork
 from dialeval.models.ruber import RuberConfig
-from dialeval.models.scorer_directory import save_scorer
 
 WORDS = ["hello", "there", "cat", "dog", "food", "likes", "the", ".", "?"]
 

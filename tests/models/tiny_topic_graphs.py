@@ -8,7 +8,7 @@ import torch
 from models import tiny_scorers
 
 from dialeval.lexicon.conceptnet import load_conceptnet
-from dialeval.models.scorer_directory import save_scorer
+from dialeval.model_store.scorer_directory import save_scorer
 from dialeval.models.topic_graph import TopicGraphConfig
 from dialeval.models.topic_keywords import Frequencies
 

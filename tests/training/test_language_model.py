@@ -10,7 +10,7 @@ pytest.importorskip("peft", reason="needs the extra 'train'")
 from models import tiny_language_models as tiny
 
 from dialeval.errors import UsageError
-from dialeval.models.generation import load_generator
+from dialeval.generation.generator import load_generator
 from dialeval.models.source import Models
 from dialeval.question import Likelihood, TokenLogProbs
 from dialeval.sample import Turn

@@ -15,7 +15,7 @@ from dialeval.augment.augmenter import make_augmenter
 from dialeval.augment.generator import ConditionalTextGenerator
 from dialeval.augment.query import Query
 from dialeval.errors import UsageError
-from dialeval.models.pair_scorer_network import last_words
+from dialeval.models.pair_scorer import last_words
 from dialeval.sample import Turn
 from dialeval.training.examples import embeddings, positives
 from dialeval.training.examples.corpora import SPLITS, load_corpus

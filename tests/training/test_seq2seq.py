@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra 'train'")
 
 from dialeval.errors import UsageError  # noqa: E402
-from dialeval.models.encoder_input import EncoderInput  # noqa: E402
-from dialeval.models.generation import Decoding, load_generator  # noqa: E402
+from dialeval.generation.generator import Decoding, load_generator  # noqa: E402
+from dialeval.models.segments import EncoderInput  # noqa: E402
 from dialeval.models.source import Models  # noqa: E402
 from dialeval.question import Likelihood, TokenLogProbs  # noqa: E402
 from dialeval.sample import Turn  # noqa: E402

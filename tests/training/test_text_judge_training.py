@@ -17,8 +17,7 @@ from training.chat_files import write_dialogues
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.models.source import Models
-from dialeval.models.text_judge import TextJudgeConfig
-from dialeval.models.twin_judge import TwinJudgeConfig
+from dialeval.models.text_judge import TextJudgeConfig, TwinJudgeConfig
 from dialeval.question import Judge
 from dialeval.training.learners.judge_recipe import Example
 from dialeval.training.loop import Settings

@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from dialeval.augment.query import Paraphrase, Query
 from dialeval.errors import UsageError
 from dialeval.metric import option
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.sample import letters
 
 if TYPE_CHECKING:
-    from dialeval.models.generation import Generator
+    from dialeval.generation.generator import Generator
     from dialeval.question import Model
 
 MOST_TEXTS = 64
@@ -86,7 +86,7 @@ class ConditionalTextGenerator:
         ]
 
     def _write(self, queries: Sequence[Query], count: int) -> list[list[str]]:
-        from dialeval.models.generation import Decoding
+        from dialeval.generation.generator import Decoding
 
         decoding = Decoding(
             self.method,
@@ -152,7 +152,7 @@ class ConditionalTextGenerator:
 
     @cached_property
     def _generator(self) -> Generator:
-        from dialeval.models.generation import load_generator
+        from dialeval.generation.generator import load_generator
 
         return load_generator(self.model)
 

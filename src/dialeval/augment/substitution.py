@@ -42,11 +42,11 @@ from dialeval.augment.frames import framed
 from dialeval.augment.inflection import inflect
 from dialeval.augment.query import Paraphrase, Query, wording
 from dialeval.augment.synonyms import near_synonyms, released_synonym
-from dialeval.augment.tagging import Word, load_tagger
 from dialeval.errors import UsageError
 from dialeval.lexicon import PartOfSpeech, load_wordnet
 from dialeval.metric import option
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
+from dialeval.models.tagger import Word, load_tagger
 
 Kind = Literal["verbs", "nouns", "modifiers"]
 KINDS: dict[PartOfSpeech, Kind] = {"v": "verbs", "n": "nouns", "a": "modifiers", "r": "modifiers"}

@@ -12,7 +12,7 @@ from dialeval.cli.arguments import Json, Quiet
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from dialeval.models.inventory import Listed
+    from dialeval.model_store.locate import Listed
 
 app = typer.Typer(
     rich_markup_mode="markdown", help="List, fetch and check models.", invoke_without_command=True
@@ -25,7 +25,7 @@ def models(context: typer.Context, as_json: Json = False) -> None:
     if context.invoked_subcommand:
         return
     from dialeval.cli.terminal import print_table, say
-    from dialeval.models.inventory import list_models
+    from dialeval.model_store.locate import list_models
 
     found = list_models()
     if as_json:
@@ -80,8 +80,8 @@ def get(
 ) -> None:
     """Fetch models, once; every file is checked against its known sha256."""
     from dialeval.cli.terminal import fetch_bar, say
-    from dialeval.models.fetch import get as fetch
-    from dialeval.models.presets import preset_models
+    from dialeval.model_store.fetch import get as fetch
+    from dialeval.model_store.presets import preset_models
 
     wanted = [*(names or []), *(preset_models(preset) if preset else [])]
     if not wanted:
@@ -106,7 +106,7 @@ def check(
 ) -> None:
     """Read every byte of models that are here and compare their hashes."""
     from dialeval.cli.terminal import say
-    from dialeval.models.inventory import list_models, verify
+    from dialeval.model_store.locate import list_models, verify
 
     here = [m.name for m in list_models() if m.is_here or m.damage] if not names else []
     if not names and not here:
@@ -128,8 +128,8 @@ def card(
 ) -> None:
     """Show how a trained part was made: data, licence, command, settings, scores."""
     from dialeval.cli.terminal import harmless_output
-    from dialeval.models.catalogue import find_entry
-    from dialeval.models.locate import entry_directory, locate
+    from dialeval.model_store.catalogue import find_entry
+    from dialeval.model_store.locate import entry_directory, locate
 
     entry = find_entry(name)
     # The card of a shipped part can be read before its base is fetched.

@@ -17,7 +17,7 @@ from dialeval.safe_text import clean
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dialeval.models.progress import Step
+    from dialeval.progress import Step
     from dialeval.training.loop import State
 
 PLAIN_PROGRESS_SECONDS = 5.0

@@ -29,8 +29,8 @@ from dialeval.datasets.staging import (
     staging,
 )
 from dialeval.errors import JobError, UsageError
-from dialeval.models.progress import Progress, Step, silent
 from dialeval.places import data_directory
+from dialeval.progress import Progress, Step, silent
 from dialeval.storage import sha256_of
 
 ARCHIVE_LIMIT = 100 * SPARE

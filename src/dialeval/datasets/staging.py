@@ -12,8 +12,8 @@ from filelock import FileLock, Timeout
 
 from dialeval.datasets.dataset import Dataset, File
 from dialeval.errors import JobError
-from dialeval.models.progress import Progress, Step
 from dialeval.places import data_directory
+from dialeval.progress import Progress, Step
 from dialeval.storage import sha256_of
 
 STAGING = ".fetching"

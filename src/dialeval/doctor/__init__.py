@@ -96,7 +96,7 @@ def _cache() -> Iterator[Finding]:
 
 def _models() -> Iterator[Finding]:
     from dialeval.errors import DialevalError
-    from dialeval.models.inventory import list_models, verify
+    from dialeval.model_store.locate import list_models, verify
 
     for model in list_models():
         if "default" in model.presets:
@@ -121,7 +121,7 @@ def _scores_of_the_example() -> Iterator[Finding]:
 
 def models_are_here() -> bool:
     """Can metrics that ask the embedded models be tried?"""
-    from dialeval.models.inventory import list_models
+    from dialeval.model_store.locate import list_models
 
     return bool(importlib.util.find_spec("torch")) and all(
         model.is_here for model in list_models() if "default" in model.presets

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dialeval.metrics.blended_metric import BlendedMetric
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Embed, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score

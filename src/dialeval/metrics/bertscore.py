@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, bound, option
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, BestMatches, DocumentFrequency, Question, TokenMatch
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -21,7 +21,7 @@ from typing import Literal
 
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.token_parts import TOKEN_PARTS, token_parts
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -32,7 +32,7 @@ from dialeval.compose.composition import Composition, Term, Weights
 from dialeval.compose.composition_file import find_composition
 from dialeval.metric import Metric, Need, Part, bound, option
 from dialeval.metrics.judged_metric import MME_CITATION
-from dialeval.models.presets import COMPOSITION, model_option
+from dialeval.model_store.presets import COMPOSITION, model_option
 from dialeval.question import Answer, Question
 from dialeval.sample import Sample
 from dialeval.scores import PartValue, Score, Signature

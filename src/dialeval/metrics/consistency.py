@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Need, Part, option
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import NLI_LABELS, Answer, Inference, Question
 from dialeval.sample import Sample
 from dialeval.scores import PartValue, Score

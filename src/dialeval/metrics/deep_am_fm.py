@@ -29,7 +29,7 @@ from typing import Literal
 
 from dialeval.metric import Metric, Need, Part, option
 from dialeval.metrics.judged_metric import judged_turns, nothing_to_judge
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Embed, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score

@@ -28,7 +28,7 @@ from typing import Literal
 
 from dialeval.metric import Metric, Part, option
 from dialeval.metrics.ngram_entropy import count_ngrams, entropy
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Embed, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -22,7 +22,7 @@ from typing import Literal
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, bound, option
 from dialeval.metrics.follow_ups import FedQuality, fed_qualities
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score, digest_of

@@ -24,7 +24,7 @@ from typing import Literal
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, bound, option
 from dialeval.metrics.follow_ups import FollowUps, load_follow_ups
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score

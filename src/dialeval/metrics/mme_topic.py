@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dialeval.metrics.judged_metric import JudgedMetric
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Judge
 from dialeval.sample import Sample
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from dialeval.metric import option
 from dialeval.metrics.blended_metric import Blend, BlendedMetric
 from dialeval.metrics.referenced import Pooling, ReferencedHalf
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -26,7 +26,7 @@ from dialeval.metrics.judged_metric import judged_turns, nothing_to_judge
 from dialeval.metrics.mme_fluency import MmeFluency
 from dialeval.metrics.mme_relevance import MmeRelevance
 from dialeval.metrics.mme_specificity import MmeSpecificity, is_cut, measures
-from dialeval.models.presets import model_option
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Judgement, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Literal
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part, option
-from dialeval.models.presets import model_option
-from dialeval.models.treebank import treebank_words
+from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, WordVectors
 from dialeval.sample import Sample
 from dialeval.scores import Score
+from dialeval.words import treebank_words
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,19 +21,19 @@ import numpy.typing as npt
 import torch
 
 from dialeval.errors import JobError, UsageError
-from dialeval.models import llama
 from dialeval.models.layout import Writer, Written
 from dialeval.models.loading import (
+    GIVE_BACK_AFTER,
     choose_device,
+    give_back,
     is_out_of_memory,
     light_tokenizer,
     load_language_model,
     silence,
     window_of,
 )
-from dialeval.models.memory import GIVE_BACK_AFTER, give_back
-from dialeval.models.packing import Plan, plan
-from dialeval.models.tree import attend, grow, views
+from dialeval.networks import llama
+from dialeval.networks.tree import Plan, attend, grow, plan, views
 from dialeval.question import Answer, Likelihood, Question, cannot_answer
 
 TOKENS_PER_PASS = 2048

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from dialeval.errors import JobError, UsageError
-from dialeval.models import bert_heads
 from dialeval.models.loading import (
     SURROGATE,
     batches_by_length,
@@ -26,6 +25,7 @@ from dialeval.models.loading import (
     text_tokenizer,
     window_of,
 )
+from dialeval.networks import bert
 from dialeval.question import NLI_LABELS, Answer, Inference, Question, cannot_answer
 
 TOKENS_PER_BATCH = 4096
@@ -40,14 +40,14 @@ Segmented = tuple[list[int], list[int]]
 def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> Classifier:
     """The classifier in a directory of the Hugging Face layout; an adapter brings its own head."""
     head = {"num_labels": len(NLI_LABELS)} | label_names() if adapter else {}
-    model = bert_heads.load_classifier(directory, adapter, head)
+    model = bert.load_classifier(directory, adapter, head)
     if model is None:
         model = _any_classifier(directory, adapter, head)
     return Classifier(model.to(choose_device(device)), text_tokenizer(directory))
 
 
 def _any_classifier(directory: Path, adapter: Path | None, head: dict[str, Any]) -> Any:
-    """Also one that `bert_heads` does not know: RoBERTa, DeBERTa and so on."""
+    """Also one that `networks.bert` does not know: RoBERTa, DeBERTa and so on."""
     from transformers import AutoModelForSequenceClassification
 
     with silence():

@@ -26,18 +26,19 @@ import numpy as np
 import torch
 
 from dialeval.errors import JobError, UsageError
-from dialeval.models import bert
 from dialeval.models.loading import (
+    GIVE_BACK_AFTER,
     SURROGATE,
     batches_by_length,
     choose_device,
+    give_back,
     is_out_of_memory,
     positions_of,
     silence,
     text_tokenizer,
     window_of,
 )
-from dialeval.models.memory import GIVE_BACK_AFTER, give_back
+from dialeval.networks import bert
 from dialeval.question import (
     Answer,
     DocumentFrequency,
@@ -88,7 +89,7 @@ def _any_encoder(directory: Path) -> Any:
 
 
 def _masked_head(directory: Path) -> torch.nn.Module:
-    from dialeval.models.masked_network import load_head
+    from dialeval.models.masked_lm import load_head
 
     return load_head(directory)
 

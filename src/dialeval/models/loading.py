@@ -1,11 +1,20 @@
-"""What every language model needs on its way from a directory into memory."""
+"""What every model needs on its way from a directory into memory, and how free memory is returned.
+
+glibc keeps what torch has freed, to hand it out again. But the tensors of one batch are of other
+sizes than those of the next, and small things that live on lie between them: what is free is cut
+into pieces that fit nothing, and a process that holds 120 MB grows by 30 MB with every thousand
+texts that it encodes. Given back after every thousand tokens or more (`encoder`, `causal_lm`), it
+stays as it is; a call takes at most 5 % longer.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +162,23 @@ def batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]
         batch.append(number)
     if batch:
         yield batch
+
+
+GIVE_BACK_AFTER = 1024
+"""Tokens of a call, or of a pass, after which its memory is worth returning: some 150 ms of work of
+a small encoder."""
+
+
+def give_back() -> None:
+    """Returns free memory to the system, where the C library can do so (glibc)."""
+    if trim := _malloc_trim():
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    try:
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # macOS, musl; Windows has no CDLL(None)
+        return None
+    return trim

@@ -11,6 +11,9 @@ encoder's own word embeddings, which are not copied.
 
 States go through the head only where a piece is hidden: the vocabulary is 80 times as wide as a
 small encoder, and 30 000 logits for each of the pieces that are seen would cost more than the rest.
+
+In training the networks are those of transformers. For reading they are `networks.bert`, where that
+can hold them, and need no transformers.
 """
 
 from __future__ import annotations
@@ -24,15 +27,106 @@ import numpy as np
 import torch
 
 from dialeval.errors import UsageError
+from dialeval.model_store.scorer_directory import field, load_tensors, not_these, read_scorer
+from dialeval.model_store.weights import replace_weights
 from dialeval.models.encoder import Encoder, Tokens
-from dialeval.models.encoder_input import EncoderInput
-from dialeval.models.loading import choose_device, text_tokenizer
-from dialeval.models.low_rank import merge_low_rank
-from dialeval.models.masked_network import encoder_directory, light_network
-from dialeval.models.scorer_directory import field, load_tensors, not_these, read_scorer
-from dialeval.models.segments import Segment
-from dialeval.models.weights import replace_weights
+from dialeval.models.loading import choose_device, load_tokenizer, silence, text_tokenizer
+from dialeval.models.segments import EncoderInput, Segment
+from dialeval.networks import bert
+from dialeval.networks.low_rank import low_rank_tensors, merge_low_rank
 from dialeval.question import Answer, MaskedLikelihood, Question, cannot_answer
+
+HEADS = (
+    ("cls",),  # BERT
+    ("lm_head",),  # RoBERTa, MPNet
+    ("predictions",),  # ALBERT
+    ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),  # DistilBERT
+    ("generator_predictions", "generator_lm_head"),  # ELECTRA
+    ("head", "decoder"),  # ModernBERT
+)
+"""The parts of transformers' models that turn the states of their encoder into logits, in order."""
+
+
+class MaskedNetwork(torch.nn.Module):
+    """An encoder, and the head on top of it; `is_new`: the head has yet to learn."""
+
+    def __init__(self, model: Any, is_new: bool) -> None:
+        super().__init__()
+        self.encoder: Any = model.base_model
+        self.head = _head_of(model)
+        self.is_new = is_new
+
+    def own_head(self) -> dict[str, torch.nn.Parameter]:
+        """The parameters of the head but for those that are the encoder's word embeddings."""
+        shared = {id(parameter) for parameter in self.encoder.parameters()}
+        return {n: p for n, p in self.head.named_parameters() if id(p) not in shared}
+
+    def trained_tensors(self) -> dict[str, torch.Tensor]:
+        """What a directory keeps: the head, and the adapters or the whole encoder."""
+        own = low_rank_tensors(self.encoder) or self.encoder.state_dict()
+        head = {f"head.{name}": parameter.detach() for name, parameter in self.own_head().items()}
+        return head | {f"encoder.{name}": tensor for name, tensor in own.items()}
+
+
+def load_network(name: str) -> tuple[MaskedNetwork, Any]:
+    """Network and tokenizer of transformers, which can be trained: of an encoder by a name that
+    `dialeval models` knows, or by path."""
+    directory = encoder_directory(name)
+    return _network(directory), load_tokenizer(directory)
+
+
+def encoder_directory(name: str) -> Path:
+    from dialeval.model_store.locate import locate, ready
+
+    found = locate(name)
+    if found.role != "encoder" or found.base:
+        raise UsageError(
+            f"model {name!r} is a {found.role}: a masked language model stands on an encoder."
+            " See: dialeval models"
+        )
+    return ready(found)
+
+
+def load_head(directory: Path) -> torch.nn.Module:
+    """The head that an encoder of the hub brings along."""
+    network = light_network(directory)
+    if network.is_new:
+        raise UsageError(
+            f"the encoder in {directory} has no head for guessing masked tokens."
+            " Teach it: dialeval train mme-specificity --backbone NAME"
+        )
+    return network.head.eval()
+
+
+def light_network(directory: Path) -> MaskedNetwork:
+    """One that only reads: without transformers, where that can be."""
+    ours = bert.load_masked(directory)
+    return MaskedNetwork(ours, ours.is_new) if ours else _network(directory)
+
+
+def _network(directory: Path) -> MaskedNetwork:
+    from transformers import AutoModelForMaskedLM
+
+    with silence():
+        try:
+            model, found = AutoModelForMaskedLM.from_pretrained(
+                directory,
+                local_files_only=True,
+                weights_only=True,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        except ValueError as error:
+            raise UsageError(f"{directory}: there are no masked models of this kind") from error
+    return MaskedNetwork(model, bool(found["missing_keys"]))
+
+
+def _head_of(model: Any) -> torch.nn.Module:
+    for names in HEADS:
+        if all(hasattr(model, name) for name in names):
+            return torch.nn.Sequential(*(getattr(model, name) for name in names))
+    raise UsageError(f"a {type(model).__name__} keeps its head where dialeval does not find it")
+
 
 PROJECTED_AT_ONCE = 256
 """Hidden pieces: with 30 000 logits each, 31 MB."""

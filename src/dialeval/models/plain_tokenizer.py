@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
-from dialeval.models.weights import read_json
+from dialeval.model_store.weights import read_json
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

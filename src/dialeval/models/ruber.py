@@ -1,8 +1,17 @@
-"""RUBER's scorer answers `Judge`: is the response one that people would give to the last turn?
+"""RUBER's unreferenced scorer: does this response fit this query? (Tao et al., AAAI 2018, 3.2)
 
-It asks a table of word vectors for the words of both, as many as it was trained with: the end of a
-query, the beginning of a response. A text without words is read as one unknown word. `WordVectors`
-are passed on to the same table, so that the referenced half of RUBER needs no other name.
+    q = final states of a bi-directional GRU over the words of the query; r likewise, a GRU of its
+        own over the words of the response
+    x = [q ; q^T M r ; r]      x -> tanh layer -> 1, dropout in between
+
+and the sigmoid of the last number is the score. As in PONE's code (Lan et al., 2020), the final
+states of both directions are added. Words come as vectors that are not trained; all words without
+one share a vector that is.
+
+To answer `Judge`, the scorer asks a table of word vectors for the words of both, as many as it was
+trained with: the end of a query, the beginning of a response. A text without words is read as one
+unknown word. `WordVectors` are passed on to the same table, so that the referenced half of RUBER
+needs no other name.
 """
 
 from __future__ import annotations
@@ -15,11 +24,56 @@ from typing import Any
 import numpy as np
 import torch
 
+from dialeval.model_store.scorer_directory import field, load_network, read_scorer
 from dialeval.models.loading import batches_by_length, choose_device
-from dialeval.models.ruber_network import HIDDEN, UNITS, RuberNetwork
-from dialeval.models.scorer_directory import field, load_network, read_scorer
-from dialeval.models.treebank import treebank_words
 from dialeval.question import Answer, Judge, Judgement, Question, WordVectors, cannot_answer
+from dialeval.words import treebank_words
+
+UNITS, HIDDEN = 96, 96
+
+
+class RuberNetwork(torch.nn.Module):
+    """`dimensions` of a word vector, `units` of a GRU, size of the `hidden` layer. Outputs are
+    logits."""
+
+    def __init__(
+        self, dimensions: int, units: int = UNITS, hidden: int = HIDDEN, dropout: float = 0.5
+    ) -> None:
+        super().__init__()
+        self.unknown = torch.nn.Parameter(torch.zeros(dimensions))
+        self.query = torch.nn.GRU(dimensions, units, batch_first=True, bidirectional=True)
+        self.response = torch.nn.GRU(dimensions, units, batch_first=True, bidirectional=True)
+        self.bilinear = torch.nn.Parameter(torch.empty(units, units))
+        torch.nn.init.xavier_uniform_(self.bilinear)
+        self.hidden = torch.nn.Linear(2 * units + 1, hidden)
+        self.out = torch.nn.Linear(hidden, 1)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def encode_queries(self, words: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """(texts, words, dimensions), NaN where a word is unknown -> (texts, units)."""
+        return self._encode(self.query, words, lengths)
+
+    def encode_responses(self, words: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        return self._encode(self.response, words, lengths)
+
+    def forward(self, query: torch.Tensor, response: torch.Tensor) -> torch.Tensor:
+        """Logits of encoded queries and responses, one per row of both."""
+        match = ((query @ self.bilinear) * response).sum(dim=-1, keepdim=True)
+        x = torch.tanh(self.hidden(torch.cat([query, match, response], dim=-1)))
+        logits: torch.Tensor = self.out(self.dropout(x)).squeeze(-1)
+        return logits
+
+    def _encode(
+        self, gru: torch.nn.GRU, words: torch.Tensor, lengths: torch.Tensor
+    ) -> torch.Tensor:
+        known = torch.where(words.isnan(), self.unknown, words)
+        packed = torch.nn.utils.rnn.pack_padded_sequence(
+            known, lengths.cpu(), batch_first=True, enforce_sorted=False
+        )
+        _, states = gru(packed)
+        summed: torch.Tensor = states.sum(dim=0)
+        return summed
+
 
 WORDS_PER_BATCH = 8192
 """Pairs times words of the longest."""

@@ -7,18 +7,40 @@ every space anyway; a piece that starts with its space gets the ids that it has 
 
 Dialogue text is hostile. Somebody who writes `<|im_end|>` into a chat gets the ids of these ten
 ordinary characters. Special tokens come from markers only.
+
+`start_token` is the token that begins a text: `<|endoftext|>` where the vocabulary has it, because
+GPT-2, DialoGPT and SmolLM2 were pretrained on documents separated by it (SmolLM2's declared start
+token, `<|im_start|>`, opens a chat turn). Else it is the declared start token, else the end token;
+it is None if the tokenizer has none of them.
+
+`EncoderInput` is what the encoder of an encoder-decoder reads: the turns of a dialogue, with its
+own marks around.
+
+`tabs` (also `auto` and `native`) is FULL's form, "\\t" + "\\t".join(turns); `plain` joins with
+spaces. The tokenizer adds its own marks, and a space in front if it was saved so. What does not fit
+is cut from the turns.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from dialeval.errors import UsageError
 from dialeval.models.loading import SURROGATE
-from dialeval.models.start_token import start_token
+from dialeval.sample import Turn
+
+
+def start_token(tokenizer: Any) -> int | None:
+    document = tokenizer.get_vocab().get("<|endoftext|>")
+    for token in (document, tokenizer.bos_token_id, tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    return None
+
 
 REMEMBERED = 1 << 12
 """Pieces kept with their ids, a few kB each: a context comes back in every question about it."""
@@ -102,3 +124,42 @@ def _end_token(tokenizer: Any) -> int | None:
             return int(added[name])
     end: int | None = tokenizer.eos_token_id
     return end
+
+
+SEPARATORS = {"auto": "\t", "native": "\t", "tabs": "\t", "plain": " "}
+
+
+class EncoderInput:
+    """Writes dialogues for one model; `window` is the number of tokens that it can read at once.
+
+    `before` and `after` are the special tokens that stand around every text.
+    """
+
+    def __init__(self, tokenizer: Any, window: int) -> None:
+        self.window = window
+        self.segments = Segmenter(tokenizer)
+        self.before, self.after = _marks(tokenizer)
+
+    def write(
+        self, turns: Sequence[Turn], layout: str, truncate: Literal["left", "right"] = "left"
+    ) -> tuple[tuple[int, ...], int]:
+        """The encoder's ids, and how many tokens of the turns were cut."""
+        separator = SEPARATORS[layout]
+        text = separator.join(turn.text for turn in turns)
+        before = "\t" if separator == "\t" and turns else ""
+        ids = self.segments.text(before + text).ids
+        room = max(0, self.window - len(self.before) - len(self.after))
+        cut = max(0, len(ids) - room)
+        kept = ids[:room] if truncate == "right" else ids[cut:]
+        return (*self.before, *kept, *self.after), cut
+
+
+def _marks(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The special tokens that stand before and after a text; after it at least the end token.
+
+    BlenderBot's tokenizer adds `</s>` or does not, depending on the version that saved it.
+    """
+    bare = tokenizer("a", add_special_tokens=False).input_ids
+    full = tokenizer("a").input_ids
+    shift = next(n for n in range(len(full)) if full[n : n + len(bare)] == bare)
+    return tuple(full[:shift]), tuple(full[shift + len(bare) :]) or (tokenizer.eos_token_id,)

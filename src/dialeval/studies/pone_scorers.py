@@ -68,7 +68,7 @@ def suffix(spec: str) -> str:
 
 def check_positives(positives: Sequence[str]) -> None:
     """Complains of what cannot be made, before anything is trained."""
-    from dialeval.models.generation import load_generator
+    from dialeval.generation.generator import load_generator
     from dialeval.training.examples.positives import generator_of, make_positives
 
     for spec in positives:

@@ -23,9 +23,9 @@ from operator import not_
 
 import dialeval
 from dialeval.augment.substitution import released_paraphrase, released_words
-from dialeval.augment.tagging import load_tagger
 from dialeval.errors import UsageError
 from dialeval.lexicon import load_wordnet
+from dialeval.models.tagger import load_tagger
 from dialeval.sample import Sample
 from dialeval.studies.holistic_raters import CITED, PAPER
 from dialeval.studies.needs import Data

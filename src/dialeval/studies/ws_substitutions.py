@@ -24,8 +24,8 @@ from itertools import permutations
 import dialeval
 from dialeval.augment.substitution import KINDS, Kind, released_edits, released_part_of_speech
 from dialeval.augment.synonyms import released_synonym
-from dialeval.augment.tagging import load_tagger
 from dialeval.lexicon import PartOfSpeech, load_wordnet
+from dialeval.models.tagger import load_tagger
 from dialeval.studies.holistic_raters import CITED, PAPER
 from dialeval.studies.needs import Data
 from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table

@@ -54,7 +54,7 @@ class LocalModel:
     concurrency = 1
 
     def __init__(self, address: str, options: GeneratorOptions, asking: Asking) -> None:
-        from dialeval.models.generation import Decoding, load_generator
+        from dialeval.generation.generator import Decoding, load_generator
 
         self.name = Path(address).name or address
         self.batch = asking.concurrency or BATCH

@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from dialeval.errors import UsageError
+from dialeval.model_store.weights import read_json
 from dialeval.models.loading import silence
-from dialeval.models.weights import read_json
 from dialeval.storage import atomic_path
 
 ADAPTERS = "adapter_model.safetensors"

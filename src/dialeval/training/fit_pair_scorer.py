@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from dialeval.errors import JobError
-from dialeval.models.pair_scorer_network import HIDDEN, ContextRule, PairScorerNetwork
+from dialeval.models.pair_scorer import HIDDEN, ContextRule, PairScorerNetwork
 from dialeval.question import ModelSource
 from dialeval.training.examples.embeddings import Pooling, embed
 from dialeval.training.examples.negatives import (

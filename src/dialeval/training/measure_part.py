@@ -26,10 +26,10 @@ import numpy as np
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.metrics.mme_specificity import MmeSpecificity, measures
-from dialeval.models.locate import locate
-from dialeval.models.scorer_directory import DESCRIPTION, read_scorer
+from dialeval.model_store.locate import locate
+from dialeval.model_store.scorer_directory import DESCRIPTION, read_scorer
+from dialeval.model_store.weights import read_json
 from dialeval.models.source import Models
-from dialeval.models.weights import read_json
 from dialeval.question import NLI_LABELS, Inference, Judge, MaskedLikelihood, TokenLogProbs
 from dialeval.training.by_source import SourceScores, score_source, word_count
 from dialeval.training.card import Card

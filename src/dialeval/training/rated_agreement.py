@@ -14,7 +14,7 @@ import torch
 
 from dialeval.agreement.correlation import correlations
 from dialeval.datasets import find_dataset
-from dialeval.models.pair_scorer_network import (
+from dialeval.models.pair_scorer import (
     ContextRule,
     PairScorerNetwork,
     context_vector,

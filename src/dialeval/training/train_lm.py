@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.errors import UsageError
-from dialeval.models.source import Models, offline, ready
-from dialeval.models.weights import LAYOUT
+from dialeval.model_store.locate import offline, ready
+from dialeval.model_store.weights import LAYOUT
+from dialeval.models.source import Models
 from dialeval.storage import write_json
 from dialeval.training.adapters import (
     add_adapters,
@@ -123,8 +124,8 @@ def _load_base(name: str, block: int) -> tuple[Any, Any]:
     """The base model in fp32 with its tokenizer, from the model cache or a directory."""
     from transformers import AutoModelForCausalLM
 
+    from dialeval.model_store.locate import locate
     from dialeval.models.loading import load_tokenizer, silence, window_of
-    from dialeval.models.locate import locate
 
     found = locate(name)
     if found.role != "causal-lm" or found.base or found.gguf:

@@ -14,11 +14,11 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.metrics.mme_specificity import MmeSpecificity
-from dialeval.models.low_rank import add_low_rank
-from dialeval.models.masked_lm import MaskedLMConfig
-from dialeval.models.masked_network import MaskedNetwork, load_network
-from dialeval.models.scorer_directory import save_tensors
-from dialeval.models.source import Models, offline
+from dialeval.model_store.locate import offline
+from dialeval.model_store.scorer_directory import save_tensors
+from dialeval.models.masked_lm import MaskedLMConfig, MaskedNetwork, load_network
+from dialeval.models.source import Models
+from dialeval.networks.low_rank import add_low_rank
 from dialeval.training.card import Card, licence_of
 from dialeval.training.examples.pair_corpus import Pair, PairCorpus, load_pairs
 from dialeval.training.learners.masked_lm import MaskedLMOptions, MaskedLMRecipe

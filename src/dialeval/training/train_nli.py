@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from dialeval.errors import UsageError
+from dialeval.model_store.locate import locate, offline, ready
 from dialeval.models.classifier import label_names
 from dialeval.models.loading import load_tokenizer, silence, window_of
-from dialeval.models.locate import locate
-from dialeval.models.source import Models, offline, ready
+from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS
 from dialeval.storage import sha256_of
 from dialeval.training.adapters import (

@@ -25,15 +25,14 @@ import numpy as np
 import torch
 
 from dialeval.errors import UsageError
-from dialeval.models.locate import locate
-from dialeval.models.pair_scorer import PairScorerConfig
-from dialeval.models.pair_scorer_network import PairScorerNetwork
-from dialeval.models.scorer_directory import (
+from dialeval.model_store.locate import locate
+from dialeval.model_store.scorer_directory import (
     DESCRIPTION,
     load_network,
     read_scorer,
     save_scorer,
 )
+from dialeval.models.pair_scorer import PairScorerConfig, PairScorerNetwork
 from dialeval.models.source import Models
 from dialeval.pictures import line_chart
 from dialeval.pictures.drawing import Drawing

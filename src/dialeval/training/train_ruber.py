@@ -9,11 +9,10 @@ from pathlib import Path
 import torch
 
 from dialeval.errors import UsageError
-from dialeval.models.locate import locate
-from dialeval.models.ruber import RuberConfig
-from dialeval.models.ruber_network import RuberNetwork
-from dialeval.models.scorer_directory import save_scorer
-from dialeval.models.source import Models, ready
+from dialeval.model_store.locate import locate, ready
+from dialeval.model_store.scorer_directory import save_scorer
+from dialeval.models.ruber import RuberConfig, RuberNetwork
+from dialeval.models.source import Models
 from dialeval.models.word_vectors import WordVectorTable, load
 from dialeval.training.card import Card, licence_of
 from dialeval.training.examples.pair_corpus import load_pairs

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from dialeval.models.source import offline
+from dialeval.model_store.locate import offline
 from dialeval.training.card import Card, licence_of
 from dialeval.training.examples.corpora import Corpus, load_corpus
 from dialeval.training.examples.rated_exchanges import known_exchanges, without_rated

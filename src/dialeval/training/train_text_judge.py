@@ -11,11 +11,17 @@ from typing import Any
 import torch
 
 from dialeval.errors import UsageError
-from dialeval.models.low_rank import add_low_rank, low_rank_tensors
-from dialeval.models.scorer_directory import save_tensors
-from dialeval.models.source import Models, offline
-from dialeval.models.text_judge import TextJudgeConfig, TextJudgeNetwork, load_encoder
-from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork
+from dialeval.model_store.locate import offline
+from dialeval.model_store.scorer_directory import save_tensors
+from dialeval.models.source import Models
+from dialeval.models.text_judge import (
+    TextJudgeConfig,
+    TextJudgeNetwork,
+    TwinJudgeConfig,
+    TwinJudgeNetwork,
+    load_encoder,
+)
+from dialeval.networks.low_rank import add_low_rank, low_rank_tensors
 from dialeval.training.by_source import score_source, word_count
 from dialeval.training.card import Card
 from dialeval.training.examples.pair_corpus import PairCorpus

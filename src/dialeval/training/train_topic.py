@@ -25,18 +25,17 @@ from dialeval.datasets import find_dataset
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
-from dialeval.models.scorer_directory import save_scorer
+from dialeval.model_store.scorer_directory import save_scorer
 from dialeval.models.source import Models
 from dialeval.models.topic_graph import (
     FURTHEST,
     GRAPH,
     Edges,
     TopicGraphConfig,
+    TopicGraphNetwork,
     word_weight,
 )
-from dialeval.models.topic_graph_network import TopicGraphNetwork
 from dialeval.models.topic_keywords import Frequencies, keywords, make_tagger
-from dialeval.models.treebank import treebank_words
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.question import Judge
 from dialeval.training.card import Card, licence_of
@@ -55,6 +54,7 @@ from dialeval.training.loop import Report, Settings, forget_checkpoint, train
 from dialeval.training.rated_agreement import RATED
 from dialeval.training.train_ruber import load_table
 from dialeval.training.workplace import exclusive, refuse_finished
+from dialeval.words import treebank_words
 
 WHOLE = 10_000
 """Words of an utterance that are kept of the corpus: all of them."""

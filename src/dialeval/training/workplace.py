@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dialeval.errors import DialevalError, UsageError
-from dialeval.models.store import RECORD, write_record
-from dialeval.models.weights import side_files, weight_files
+from dialeval.model_store.store import RECORD, write_record
+from dialeval.model_store.weights import side_files, weight_files
 from dialeval.storage import held
 from dialeval.training.loop import forget_checkpoint
 

@@ -24,8 +24,7 @@ from dialeval.cli.train.recipe import (
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from dialeval.models.text_judge import TextJudgeConfig
-    from dialeval.models.twin_judge import TwinJudgeConfig
+    from dialeval.models.text_judge import TextJudgeConfig, TwinJudgeConfig
     from dialeval.training.train_text_judge import Lesson
 
 Backbone = Annotated[
@@ -150,8 +149,7 @@ def mme_relevance(
     this machine shares are not learned from. A training that was interrupted goes on where it
     stopped if the same command is given again.
     """
-    from dialeval.models.text_judge import TextJudgeConfig
-    from dialeval.models.twin_judge import TwinJudgeConfig
+    from dialeval.models.text_judge import TextJudgeConfig, TwinJudgeConfig
     from dialeval.training.mme_relevance import relevance_lesson
     from dialeval.training.workplace import refuse_finished
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from dialeval.errors import UsageError
-from dialeval.models.pair_scorer_network import ContextRule, last_words
+from dialeval.models.pair_scorer import ContextRule, last_words
 from dialeval.training.examples.corpora import Dialogue, load_corpus
 from dialeval.training.examples.rated_exchanges import (
     LeftOut,

@@ -25,7 +25,7 @@ from dialeval.augment.augmenter import Augmenter, augment_queries, make_augmente
 from dialeval.augment.generator import ConditionalTextGenerator
 from dialeval.augment.query import Query
 from dialeval.errors import UsageError
-from dialeval.models.pair_scorer_network import last_words
+from dialeval.models.pair_scorer import last_words
 from dialeval.models.source import Models
 from dialeval.options import split_spec
 from dialeval.places import cache_directory

@@ -18,9 +18,9 @@ import torch
 from torch import nn
 
 from dialeval.errors import UsageError
-from dialeval.models import lstm_seq2seq
 from dialeval.models.loading import silence
-from dialeval.models.lstm_seq2seq import LstmConfig, LstmSeq2Seq
+from dialeval.networks import lstm_seq2seq
+from dialeval.networks.lstm_seq2seq import LstmConfig, LstmSeq2Seq
 
 POSITIONS = 512
 """Sinusoidal positions are computed, not learned: a reply may be longer than any that was seen."""

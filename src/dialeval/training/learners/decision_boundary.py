@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dialeval.models.pair_scorer_network import PairScorerNetwork
+from dialeval.models.pair_scorer import PairScorerNetwork
 from dialeval.pictures import small_multiples
 from dialeval.pictures.drawing import Circle, Drawing, Polyline, Shape
 from dialeval.pictures.frame import WIDTH, Key, plane, sentences

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from dialeval.models.encoder_input import EncoderInput
 from dialeval.models.loading import batches_by_length, positions_of, window_of
-from dialeval.models.masked_lm import masked_log_probs, passes
-from dialeval.models.masked_network import MaskedNetwork
+from dialeval.models.masked_lm import MaskedNetwork, masked_log_probs, passes
+from dialeval.models.segments import EncoderInput
 from dialeval.training.loop import Progress, Validation
 
 TOKENS_AT_ONCE = 4096

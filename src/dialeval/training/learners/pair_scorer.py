@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dialeval.models.pair_scorer_network import ContextRule, PairScorerNetwork, context_vector
+from dialeval.models.pair_scorer import ContextRule, PairScorerNetwork, context_vector
 from dialeval.training.examples.negatives import NegativeSampler, Numbers, SamplerName
 from dialeval.training.examples.pair_corpus import Pair
 from dialeval.training.learners.label_filter import Labels

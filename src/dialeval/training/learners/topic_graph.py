@@ -28,12 +28,12 @@ import torch
 from dialeval.lexicon.conceptnet import ConceptNet
 from dialeval.models.topic_graph import (
     FURTHEST,
+    TopicGraphNetwork,
     Topics,
     edge_weight,
     word_features,
     words_around,
 )
-from dialeval.models.topic_graph_network import TopicGraphNetwork
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.training.examples.negatives import NegativeSampler, Numbers
 from dialeval.training.loop import Validation

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from dialeval.models.loading import positions_of
-from dialeval.models.twin_judge import TwinJudgeConfig, TwinJudgeNetwork, TwinReading
+from dialeval.models.text_judge import TwinJudgeConfig, TwinJudgeNetwork, TwinReading
 from dialeval.training.learners.judge_recipe import Example, Examples, JudgeRecipe
 
 Encoded = tuple[tuple[int, ...], tuple[int, ...]]

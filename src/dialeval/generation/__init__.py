@@ -1,0 +1,1 @@
+"""Models that write: `generator.load_generator` makes one of any model that can."""

@@ -1,0 +1,1 @@
+"""The networks themselves: BERT, Llama, prefix trees, low-rank adapters, an LSTM."""
