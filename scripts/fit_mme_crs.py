@@ -1,4 +1,4 @@
-"""Fits the weights that come with dialeval (src/dialeval/compose/weights) and writes their cards.
+"""Fits the weights that come with dialeval (src/dialeval/metrics/weights) and writes their cards.
 
     DIALEVAL_DATA=DIR python scripts/fit_mme_crs.py           # mme-crs: the seven of the paper
     DIALEVAL_DATA=DIR python scripts/fit_mme_crs.py --wide    # wide: other metrics of turns, too
@@ -21,12 +21,12 @@ from pathlib import Path
 
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS
 from dialeval.cli.terminal import counting_bar, print_table, say
-from dialeval.compose.composition_file import SHIPPED, save_composition
 from dialeval.compose.fitting import OURS, SCALES, FitOptions, find_quality_map, fit, fit_warnings
 from dialeval.compose.leave_one_out import fit_best, leave_one_out, try_on_unseen
 from dialeval.compose.tables import card_text, standing_lines, trial_lines, verdict, weight_lines
 from dialeval.datasets import DATASETS, find_dataset
 from dialeval.errors import DialevalError, UsageError
+from dialeval.metrics.composition_file import SHIPPED, save_composition
 from dialeval.registry import make_metrics
 from dialeval.studies.comparison_runs import unusable
 from dialeval.studies.composition_runs import SUB_METRICS, score_sets

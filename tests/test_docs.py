@@ -9,8 +9,8 @@ import typer
 from made_up import WORDS, term
 
 from dialeval.cli.app import app
-from dialeval.compose.composition import Composition
-from dialeval.compose.composition_file import save_composition
+from dialeval.metrics.composition import Composition
+from dialeval.metrics.composition_file import save_composition
 from dialeval.registry import METRICS, READERS, make_metric
 
 ROOT = Path(__file__).parent.parent

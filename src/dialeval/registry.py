@@ -202,8 +202,8 @@ READERS: Registry[Reader] = Registry(
         "dailydialog": "dialeval.readers.dailydialog:READER",
         "empathetic": "dialeval.readers.empathetic:READER",
         "personachat": "dialeval.readers.personachat:READER",
-        "probe": "dialeval.readers.probe:READER",
-        "ratings": "dialeval.readers.rating_database:READER",
+        "probe": "dialeval.probe.reader:READER",
+        "ratings": "dialeval.rating.reader:READER",
     },
     _accept_reader,
 )

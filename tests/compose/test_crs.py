@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.compose.composition import (
+from dialeval.compose.evidence import composed
+from dialeval.metrics.composition import (
     Chosen,
     adaptive_power,
     mean_weights,
     reweigh,
     uniform_weights,
 )
-from dialeval.compose.evidence import composed
 
 rho = st.floats(-1, 1).map(lambda value: 0.0 if abs(value) < 1e-6 else value)
 correlations = st.lists(rho, min_size=1, max_size=9)

@@ -9,8 +9,6 @@ import pytest
 from compose.made_up_runs import METRICS, rated_samples, run_on, variety, words
 
 from dialeval.agreement.coefficient import Agreement
-from dialeval.compose.composition import MEAN_OF_ALL, Composition, Term
-from dialeval.compose.composition_file import save_composition
 from dialeval.compose.evidence import Evidence, text_digests
 from dialeval.compose.fitting import (
     COMMON,
@@ -36,6 +34,8 @@ from dialeval.compose.leave_one_out import (
 )
 from dialeval.compose.tables import verdict
 from dialeval.errors import InputError, UsageError
+from dialeval.metrics.composition import MEAN_OF_ALL, Composition, Term
+from dialeval.metrics.composition_file import save_composition
 from dialeval.sample import Rating, Sample, Turn
 
 

@@ -20,10 +20,10 @@ from ray_metrics import Deadly, MissingElsewhere, OtherWeightsElsewhere
 
 import dialeval
 from dialeval.cli import main
-from dialeval.compose.composition_file import save_composition
 from dialeval.engine.job import Job
 from dialeval.errors import JobError
 from dialeval.examples import three_bots
+from dialeval.metrics.composition_file import save_composition
 from dialeval.registry import make_metric
 
 ray = pytest.importorskip("ray", reason="needs the extra 'ray'")

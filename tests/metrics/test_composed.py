@@ -10,12 +10,12 @@ from made_up import WORDS, LengthModels, sample, samples, term
 
 import dialeval
 from dialeval.check import check_metric
-from dialeval.compose.composition import Composition
-from dialeval.compose.composition_file import SHIPPED, save_composition
 from dialeval.compose.evidence import apply_composition
 from dialeval.compose.fitting import fit
 from dialeval.compose.gathering import gather
 from dialeval.errors import InputError, UsageError
+from dialeval.metrics.composition import Composition
+from dialeval.metrics.composition_file import SHIPPED, save_composition
 from dialeval.question import Judgement
 from dialeval.registry import make_metric, make_metrics
 from dialeval.sample import Rating, Sample, Turn
@@ -113,7 +113,7 @@ def test_a_run_holds_score_parts_and_the_digest_of_the_weights(crs, tmp_path):
     assert run.scores(metric) == pytest.approx(list(expected))
     fields = dict(run.signatures[metric].fields)
     assert fields["weights"].startswith("crs@")
-    from dialeval.compose.composition_file import find_composition
+    from dialeval.metrics.composition_file import find_composition
 
     composition = find_composition(str(crs))
     assert apply_composition(composition, again, "overall") == pytest.approx(list(expected))
@@ -180,7 +180,7 @@ def test_a_dialogue_is_judged_by_terms_that_judge_dialogues(tmp_path):
 
 
 def test_without_weights_the_metric_cannot_be_made(monkeypatch, tmp_path):
-    from dialeval.compose import composition_file
+    from dialeval.metrics import composition_file
 
     monkeypatch.setattr(composition_file, "SHIPPED", tmp_path)
     with pytest.raises(UsageError, match="no weights 'mme-crs' come with this dialeval"):
@@ -198,7 +198,7 @@ def test_a_composition_of_itself_is_refused(tmp_path):
 def test_the_shipped_weights_are_of_the_seven_sub_metrics():
     if not (SHIPPED / "mme-crs.json").exists():
         pytest.skip("the weights are not fitted yet: scripts/fit_mme_crs.py")
-    from dialeval.compose.composition_file import find_composition
+    from dialeval.metrics.composition_file import find_composition
 
     assert find_composition("mme-crs").specs == [
         "mme-fluency",

@@ -32,10 +32,9 @@ from dialeval.readers.json_stream import json_records
 from dialeval.readers.load import PathLike, Samples, open_sources, read_options
 from dialeval.readers.plain_csv import column_names, first_row, rows
 from dialeval.readers.rating_columns import PREFIX
-from dialeval.readers.rating_database import is_database
 from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
-from dialeval.readers.source import Source
+from dialeval.readers.source import Source, is_database
 from dialeval.runs.run import Run, open_run
 from dialeval.safe_text import restored
 from dialeval.sample import Sample

@@ -211,7 +211,7 @@ def _levels_of_runs(
     runs: list[str], target: str, qualities: list[str], unfit: dict[str, Any]
 ) -> list[RatedLevel]:
     from dialeval.agreement.table import open_rated
-    from dialeval.readers.rating_database import is_database
+    from dialeval.readers.source import is_database
 
     for option, given in unfit.items():
         if given:

@@ -15,9 +15,9 @@ from dialeval.cli.arguments import Json, Quiet
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from dialeval.compose.composition import Composition
     from dialeval.compose.leave_one_out import LeaveOneOut
     from dialeval.compose.tables import Lines
+    from dialeval.metrics.composition import Composition
 
 app = typer.Typer(
     rich_markup_mode="markdown",
@@ -137,7 +137,6 @@ def fit(
     in the data, or with --map common also `relevance` and the like.
     """
     from dialeval.cli.terminal import counting_bar, say
-    from dialeval.compose.composition_file import save_composition
     from dialeval.compose.fitting import (
         OURS,
         PAPER,
@@ -151,6 +150,7 @@ def fit(
     from dialeval.compose.leave_one_out import fit_best
     from dialeval.compose.leave_one_out import leave_one_out as leave_out
     from dialeval.compose.tables import card_text
+    from dialeval.metrics.composition_file import save_composition
     from dialeval.runs.run import open_run
     from dialeval.storage import write_text
 
@@ -219,8 +219,8 @@ def show(
 ) -> None:
     """The weights of a composition: table, picture, and what they were fitted on."""
     from dialeval.cli.terminal import say
-    from dialeval.compose.composition_file import FORMAT, find_composition
     from dialeval.compose.tables import correlation_lines, draw_weights, source_lines, term_lines
+    from dialeval.metrics.composition_file import FORMAT, find_composition
 
     check_picture(plot)
     composition = find_composition(weights)
@@ -270,8 +270,8 @@ def apply(
     Writes a table of scores by id. Hold it against people: `dialeval agree RUN --scores FILE.csv`.
     """
     from dialeval.cli.terminal import harmless_output, say
-    from dialeval.compose.composition_file import find_composition
     from dialeval.compose.evidence import apply_composition, scores_table
+    from dialeval.metrics.composition_file import find_composition
     from dialeval.runs.run import open_run
     from dialeval.storage import write_text
 

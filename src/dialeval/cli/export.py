@@ -62,7 +62,7 @@ def export(
     second showings: as dialeval raters, agree --scores and score read them.
     """
     from dialeval.cli.terminal import harmless_output, say
-    from dialeval.readers.rating_database import is_database
+    from dialeval.readers.source import is_database
 
     if to is None and out is not None and out.suffix.lower() not in SUFFIXES:
         raise UsageError(

@@ -23,8 +23,8 @@ import numpy as np
 
 from dialeval.agreement.dstc10 import protocol_rating
 from dialeval.agreement.ranks import Floats, Integers, settled
-from dialeval.compose.composition import VALUE, Chosen, Composition, Term, term_signature
 from dialeval.errors import UsageError, did_you_mean
+from dialeval.metrics.composition import VALUE, Chosen, Composition, Term, term_signature
 from dialeval.safe_text import neutralise
 from dialeval.sample import Level, Sample, letters
 

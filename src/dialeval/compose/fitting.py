@@ -40,7 +40,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dialeval.agreement.correlation import spearman
-from dialeval.compose.composition import (
+from dialeval.compose.evidence import Evidence
+from dialeval.compose.gathering import Gathered, Ingredient
+from dialeval.errors import UsageError
+from dialeval.metrics.composition import (
     VALUE,
     Composition,
     Power,
@@ -50,9 +53,6 @@ from dialeval.compose.composition import (
     mean_weights,
     reweigh,
 )
-from dialeval.compose.evidence import Evidence
-from dialeval.compose.gathering import Gathered, Ingredient
-from dialeval.errors import UsageError
 from dialeval.registry import make_metric
 from dialeval.scores import Calibration, CalibrationKind
 from dialeval.strict_json import Fields, read_object

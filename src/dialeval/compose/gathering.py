@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.compose.composition import COMPOSED, term_signature
 from dialeval.compose.evidence import Evidence, check_metrics, read_evidence
 from dialeval.errors import UsageError
+from dialeval.metrics.composition import COMPOSED, term_signature
 from dialeval.registry import make_metric
 
 if TYPE_CHECKING:

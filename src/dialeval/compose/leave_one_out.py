@@ -23,11 +23,11 @@ import numpy as np
 
 from dialeval.agreement.coefficient import Agreement, spearman_of
 from dialeval.agreement.dstc10 import OfOneMetric, flat_mean, two_level_mean
-from dialeval.compose.composition import OVERALL, Chosen, Composition
 from dialeval.compose.evidence import Evidence, composed
 from dialeval.compose.fitting import PAPER, SCALES, FitOptions, Scale, compose, fit
 from dialeval.compose.gathering import Gathered, are_relatives
 from dialeval.errors import UsageError
+from dialeval.metrics.composition import OVERALL, Chosen, Composition
 
 CRS, AVERAGE = "crs", "average"
 SINGLE = "crs, one score"

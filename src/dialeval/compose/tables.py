@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dialeval.agreement.coefficient import Agreement
-from dialeval.compose.composition import Composition
 from dialeval.compose.fitting import fit_warnings
 from dialeval.compose.leave_one_out import AVERAGE, CRS, LeaveOneOut
+from dialeval.metrics.composition import Composition
 from dialeval.pictures import Bar, Drawing, bar_chart, matrix_plot
 from dialeval.scores import Calibration
 

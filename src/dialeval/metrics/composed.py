@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dialeval.compose.composition import Composition, Term, Weights
-from dialeval.compose.composition_file import find_composition
 from dialeval.metric import Metric, Need, Part, bound, option
+from dialeval.metrics.composition import Composition, Term, Weights
+from dialeval.metrics.composition_file import find_composition
 from dialeval.metrics.judged_metric import MME_CITATION
 from dialeval.model_store.presets import COMPOSITION, model_option
 from dialeval.question import Answer, Question

@@ -4,9 +4,9 @@ A model is prepared in a hidden directory beside its destination and renamed whe
 a lock: a killed fetch leaves nothing that looks like a model, and two fetches do the work once.
 
 Weights are identified by sha256 digests, and by a fingerprint made of them. A fingerprint is
-`LEAD-REST`. The rest is a digest of everything that can change an answer. The lead is what signatures
-show, so that people can compare it with something: for a catalogue model the sha256 of its main
-weight file, for a hub model the commit, for a local directory the rest itself.
+`LEAD-REST`. The rest is a digest of everything that can change an answer. The lead is what
+signatures show, so that people can compare it with something: for a catalogue model the sha256 of
+its main weight file, for a hub model the commit, for a local directory the rest itself.
 """
 
 from __future__ import annotations

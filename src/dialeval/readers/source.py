@@ -233,3 +233,14 @@ def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, PermissionError):
         return "permission denied"
     return str(getattr(error, "strerror", None) or error)
+
+
+SQLITE = b"SQLite format 3\0"
+
+
+def is_database(path: str | Path) -> bool:
+    """Whether this is a file of SQLite; whose it is, reading will tell."""
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE

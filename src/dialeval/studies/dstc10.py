@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS, flat_mean, two_level_mean
-from dialeval.compose.composition import Composition
 from dialeval.compose.evidence import Evidence
 from dialeval.compose.fitting import DSTC10_QUALITIES, PAPER, compose
 from dialeval.compose.gathering import Gathered, are_relatives, find_families
@@ -26,6 +25,7 @@ from dialeval.compose.leave_one_out import (
     leave_one_out,
     try_on,
 )
+from dialeval.metrics.composition import Composition
 from dialeval.metrics.judged_metric import MME_CITATION
 from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
 from dialeval.studies.dstc10_table import MEANS

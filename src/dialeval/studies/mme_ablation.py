@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dialeval.agreement.dstc10 import flat_mean, two_level_mean
-from dialeval.compose.composition import Power
 from dialeval.compose.fitting import OURS, SCALES, FitOptions
 from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_one_out
+from dialeval.metrics.composition import Power
 from dialeval.metrics.judged_metric import MME_CITATION
 from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
 from dialeval.studies.needs import Data

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.compose.composition import MEAN_OF_ALL, VALUE, Composition, Term
-from dialeval.compose.composition_file import (
+from dialeval.errors import DialevalError, InputError, UsageError
+from dialeval.metrics.composition import MEAN_OF_ALL, VALUE, Composition, Term
+from dialeval.metrics.composition_file import (
     find_composition,
     read_composition,
     save_composition,
 )
-from dialeval.errors import DialevalError, InputError, UsageError
 from dialeval.scores import Calibration
 
 LENGTH = Term(

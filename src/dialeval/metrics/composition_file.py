@@ -18,9 +18,9 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from dialeval.compose.composition import VALUE, Composition, Term
 from dialeval.errors import DialevalError, UsageError, did_you_mean
 from dialeval.metric import Direction, Metric
+from dialeval.metrics.composition import VALUE, Composition, Term
 from dialeval.scores import Calibration, CalibrationKind, Signature
 from dialeval.storage import write_json
 from dialeval.strict_json import Fields, read_object, shown

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 from dialeval.errors import DialevalError
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
-from dialeval.readers.source import Source
+from dialeval.readers.source import SQLITE, Source, is_database
 from dialeval.sample import Sample
-
-MAGIC = b"SQLite format 3\0"
 
 
 def recognises(source: Source) -> bool:
-    return source.head.startswith(MAGIC)
+    return source.head.startswith(SQLITE)
 
 
 def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
@@ -43,14 +40,6 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
         store.close()
     except DialevalError as error:
         raise UnreadableError(str(error).removeprefix(f"{source.path}: ")) from error
-
-
-def is_database(path: str | Path) -> bool:
-    """Whether this is a file of SQLite; whose it is, reading will tell."""
-    if not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
 
 
 READER = Reader("ratings", "the database of `dialeval rate`: samples and ratings", recognises, read)
