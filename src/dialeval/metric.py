@@ -91,8 +91,8 @@ def option(
 
     Its type comes from the annotation (int, float, bool, str, Literal); `low` and `high` are
     inclusive bounds. An option that cannot change the number sets `moves_score=False` and stays
-    out of the signature. One that names a model is declared with `models.presets.model_option`,
-    which knows its default; `use` is what presets call the use that the model is put to.
+    out of the signature. One that names a model is declared with `presets.model_option` of
+    `model_store`, which knows its default; `use` is what presets call the purpose of the model.
     """
     metadata = {"summary": summary, "low": low, "high": high, "moves_score": moves_score}
     return dataclasses.field(default=default, metadata={**metadata, "use": use})
@@ -167,8 +167,9 @@ class Metric:
         return None
 
     def models(self) -> Mapping[str, str]:
-        """The models that are asked, by role: `{"lm": "smollm2-135m"}`."""
-        return {}
+        """The models that are asked, by role: `{"model": "smollm2-135m"}`. By default those that
+        the options name."""
+        return {name: getattr(self, name) for name in self.uses()}
 
     @classmethod
     def uses(cls) -> dict[str, str]:

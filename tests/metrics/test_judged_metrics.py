@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
+from dialeval.metric import Metric, option
 from dialeval.metrics.bert_ruber import BertRuber
-from dialeval.metrics.judged_metric import judged_turns
-from dialeval.metrics.mme_engagement import MmeEngagement
-from dialeval.metrics.mme_fluency import MmeFluency
-from dialeval.metrics.mme_relevance import MmeRelevance
+from dialeval.metrics.mme_judges import MmeEngagement, MmeFluency, MmeRelevance, judged_turns
 from dialeval.metrics.pone import Pone
+from dialeval.model_store.presets import model_option
 from dialeval.question import Judge, Judgement
 from dialeval.sample import Sample, Turn
 from dialeval.scores import Score
@@ -79,3 +80,20 @@ def test_what_cannot_be_judged_says_why():
     assert metric.score(blank, []).note == "empty response"
     silent = Sample("d", (Turn("  ", "system"), Turn("hm", "user")))
     assert metric.score(silent, []).note == "no turn to judge"
+
+
+def test_the_models_of_a_metric_are_those_that_its_options_name():
+    @dataclass(frozen=True)
+    class Two(Metric):
+        lm: str = model_option("lm", "a language model")
+        beams: int = option(4, "no model")
+        encoder: str = model_option("encoder", "an encoder")
+
+    assert Two(encoder="mine").models() == {"lm": "smollm2-135m-dialogue", "encoder": "mine"}
+
+
+def test_a_judge_sees_the_turns_only_where_its_metric_needs_them():
+    sample = Sample("1", (Turn("Hi.", "user"),), "Hello.")
+    assert MmeFluency("m").question(sample).turns == ()
+    assert MmeEngagement("m").question(sample).turns == ()
+    assert MmeRelevance("m").question(sample).turns == ("Hi.",)

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.metrics.ngram_matches import character_matches, word_matches
+from dialeval.metrics.word_overlap import character_matches, word_matches
 
 few_letters = st.text("ab .", max_size=24)
 

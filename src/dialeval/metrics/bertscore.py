@@ -94,9 +94,6 @@ class BertScore(Metric):
         floor = self.floor[2]
         return (-floor / (1 - floor), 1.0)
 
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}
-
     def ask(self, sample: Sample) -> Sequence[Question]:
         layer, response = self.chosen_layer(), sample.response or ""
         questions: list[Question] = [

@@ -89,6 +89,3 @@ class BlendedMetric(Metric):
             Part("unreferenced", "how well the response fits what was said before"),
             Part("referenced", "how near the response is to a reference, if there is one"),
         )
-
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}

@@ -29,9 +29,7 @@ from typing import Literal
 from dialeval.errors import UsageError
 from dialeval.languages import UNSPACED, language_of
 from dialeval.metric import Metric, Part, option
-from dialeval.metrics.ngram_matches import word_matches
-from dialeval.metrics.pone_overlap import released_bleu
-from dialeval.metrics.summed_counts import SummedCounts
+from dialeval.metrics.word_overlap import SummedCounts, released_bleu, word_matches
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -20,8 +20,7 @@ from string import punctuation
 from typing import Literal
 
 from dialeval.metric import Metric, option
-from dialeval.metrics.ngram_matches import character_matches, word_matches
-from dialeval.metrics.summed_counts import SummedCounts
+from dialeval.metrics.word_overlap import SummedCounts, character_matches, word_matches
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

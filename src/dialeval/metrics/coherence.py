@@ -20,14 +20,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
-from dialeval.metrics.token_parts import TOKEN_PARTS, token_parts
 from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
-from dialeval.scores import Score
+from dialeval.scores import PartValue, Score
 
 RELEASED_EMPTY = -1e6
 """What the authors' code gives an empty response."""
+
+TOKEN_PARTS = (
+    Part("log_probs", "log-probability of each token", many=True),
+    Part("starts", "where each token starts in the response, in characters", many=True),
+    Part("ends", "where each token ends", many=True),
+)
+"""A report colours the words of a response by them."""
 
 
 @dataclass(frozen=True)
@@ -79,5 +85,10 @@ class Coherence(Metric):
     def parts(self) -> tuple[Part, ...]:
         return TOKEN_PARTS
 
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}
+
+def token_parts(tokens: TokenLogProbs) -> Mapping[str, PartValue]:
+    return {
+        "log_probs": tokens.log_probs,
+        "starts": tuple(float(start) for start, _ in tokens.spans),
+        "ends": tuple(float(end) for _, end in tokens.spans),
+    }

@@ -22,7 +22,7 @@ sides of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -100,9 +100,6 @@ class Consistency(Metric):
             Part("worst", "the highest of these probabilities"),
             Part("worst-turn", "the turn of the context (or variant) that it belongs to, from 1"),
         )
-
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}
 
     def _read(self, text: str) -> str:
         return text.lower() if self.lowercase else text

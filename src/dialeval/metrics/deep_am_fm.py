@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Need, Part, option
-from dialeval.metrics.judged_metric import judged_turns, nothing_to_judge
+from dialeval.metrics.mme_judges import judged_turns, nothing_to_judge
 from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Embed, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
@@ -119,9 +119,6 @@ class DeepAmFm(Metric):
 
     def combine(self, scaled: Mapping[str, float]) -> float:
         return (scaled.get("am_sign", 1.0) * scaled["am"] + scaled["fm"]) / 2
-
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model, "encoder": self.encoder}
 
 
 def _adequacy(vectors: Sequence[Answer]) -> float:

@@ -27,7 +27,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dialeval.metric import Metric, Part, option
-from dialeval.metrics.hash_set import HashSet
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
@@ -42,6 +41,9 @@ ORDERS = (1, 2, 3)
 
 WORDS_PER_BATCH = 1 << 15
 """The pool hashes this many words at once: enough for numpy to pay off, two megabytes a system."""
+
+MERGE_AT_LEAST = 1 << 17
+"""Hashes that are merged at once: sorting less than a megabyte is not worth the while."""
 
 
 @dataclass(frozen=True)
@@ -151,3 +153,50 @@ def _mix(hashes: Hashes) -> Hashes:
     mixed = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
+
+
+class HashSet:
+    """A set of 64-bit numbers: one sorted array, and what has not been merged into it yet."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self._sorted: Hashes = np.empty(0, np.uint64)
+        self._pending: list[Hashes] = []
+        self._pending_size = 0
+
+    def add(self, hashes: Hashes) -> None:
+        self._hold(_unique(hashes))
+
+    def update(self, other: HashSet) -> None:
+        """The union with another set, which stays as it is."""
+        for unique in (other._sorted, *other._pending):
+            self._hold(unique)
+
+    def _hold(self, unique: Hashes) -> None:
+        self._pending.append(unique)
+        self._pending_size += len(unique)
+        # Merging only when the set may have grown by half keeps the total cost at n log n.
+        if self._pending_size > max(len(self._sorted) // 2, MERGE_AT_LEAST):
+            self._merge()
+
+    def _merge(self) -> None:
+        import numpy as np
+
+        self._sorted = _unique(np.concatenate([self._sorted, *self._pending]))
+        self._pending, self._pending_size = [], 0
+
+    def __len__(self) -> int:
+        self._merge()
+        return len(self._sorted)
+
+
+def _unique(hashes: Hashes) -> Hashes:
+    """Sorted, each once; sorts its argument. `np.unique` builds a hash table first, which is slower
+    and several times larger."""
+    import numpy as np
+
+    hashes.sort()
+    first = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
+    return hashes[first]

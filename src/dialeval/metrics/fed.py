@@ -91,9 +91,6 @@ class Fed(Metric):
     def parts(self) -> tuple[Part, ...]:
         return tuple(Part(q.name, f"quality of the {q.level}") for q in self.qualities)
 
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}
-
     def signature_fields(self) -> Mapping[str, str]:
         layout = "eos" if self.mode == "released" else self.layout
         sides = [(q.name, q.positive, q.negative) for q in self.qualities]

@@ -13,13 +13,12 @@ mode=released  the authors' code: no start token, so the first token is free and
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
-from dialeval.metrics.coherence import RELEASED_EMPTY
-from dialeval.metrics.token_parts import TOKEN_PARTS, token_parts
+from dialeval.metrics.coherence import RELEASED_EMPTY, TOKEN_PARTS, token_parts
 from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
@@ -62,6 +61,3 @@ class Fluency(Metric):
 
     def parts(self) -> tuple[Part, ...]:
         return TOKEN_PARTS
-
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}

@@ -83,8 +83,5 @@ class FollowUpContrast(Metric):
             Part("negative", "mean log-probability of complaints"),
         )
 
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}
-
     def signature_fields(self) -> Mapping[str, str]:
         return {"follow_ups": self.texts.identity}

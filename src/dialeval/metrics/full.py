@@ -97,9 +97,6 @@ class Full(Metric):
         what = "perplexity" if self.mode == "released" else "negative log-likelihood"
         return tuple(Part(text, f"{what} as the next turn") for text in self.texts.negative)
 
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}
-
     def signature_fields(self) -> Mapping[str, str]:
         layout = "tabs" if self.mode == "released" else self.layout
         return {"layout": layout, "follow_ups": self.texts.identity}

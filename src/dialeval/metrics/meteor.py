@@ -30,7 +30,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from dialeval.metric import Metric, option
-from dialeval.metrics.stemming import porter_stemmer
+from dialeval.metrics.word_overlap import porter_stemmer
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

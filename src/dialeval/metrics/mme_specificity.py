@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
-from dialeval.metrics.judged_metric import MME_CITATION, judged_turns, nothing_to_judge
+from dialeval.metrics.mme_judges import MME_CITATION, judged_turns, nothing_to_judge
 from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, MaskedLikelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
@@ -90,9 +90,6 @@ class MmeSpecificity(Metric):
 
     def combine(self, scaled: Mapping[str, float]) -> float:
         return scaled[self.kind]
-
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}
 
 
 def is_cut(tokens: TokenLogProbs, wanted: int) -> bool:

@@ -11,7 +11,7 @@ questions are those that `coherence` and `fluency` ask: beside them, this metric
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,6 +57,3 @@ class Pmi(Metric):
             Part("given-context", "mean log-probability of a token after the context"),
             Part("alone", "mean log-probability of a token on its own"),
         )
-
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}

@@ -66,6 +66,3 @@ class Pone(Metric):
 
     def combine(self, scaled: Mapping[str, float]) -> float:
         return scaled["unreferenced"]
-
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}

@@ -28,9 +28,7 @@ from typing import Literal
 from dialeval.errors import UsageError
 from dialeval.languages import language_of
 from dialeval.metric import Metric, Part, option
-from dialeval.metrics.ngram_matches import clipped_matches
-from dialeval.metrics.pone_overlap import released_rouge
-from dialeval.metrics.stemming import porter_stemmer
+from dialeval.metrics.word_overlap import clipped_matches, porter_stemmer, released_rouge
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -22,9 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part, option
-from dialeval.metrics.judged_metric import judged_turns, nothing_to_judge
-from dialeval.metrics.mme_fluency import MmeFluency
-from dialeval.metrics.mme_relevance import MmeRelevance
+from dialeval.metrics.mme_judges import MmeFluency, MmeRelevance, judged_turns, nothing_to_judge
 from dialeval.metrics.mme_specificity import MmeSpecificity, is_cut, measures
 from dialeval.model_store.presets import model_option
 from dialeval.question import Answer, Judgement, Question, TokenLogProbs
@@ -106,6 +104,3 @@ class UslH(Metric):
                 return U * u + S * u * s + L * u * s * l
             case "A":
                 return U * u + S * s + L * l
-
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model, "fluency": self.fluency, "relevance": self.relevance}

@@ -79,9 +79,6 @@ class WordVectorMetric(Metric):
         """Of two texts with at least one word each; NaN where it is not defined."""
         raise NotImplementedError
 
-    def models(self) -> Mapping[str, str]:
-        return {"model": self.model}
-
     def ask(self, sample: Sample) -> Sequence[WordVectors]:
         texts = (sample.response or "", *sample.references)
         return [WordVectors(self.model, tuple(self.words(text))) for text in texts]
