@@ -1,4 +1,4 @@
-"""How a long fetch tells what it is doing: a callback that receives small frozen steps."""
+"""How long work tells how far it is: a callback that receives numbers, or the steps of a fetch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Receives how much is done, and of how much (0: unknown)."""
+
+
+def silent(done: int, total: int) -> None:
+    """For callers that do not want to know."""
+
 
 Stage = Literal["wait", "download", "check", "convert", "notice", "ready"]
 """
@@ -35,15 +43,15 @@ class Step:
     text: str = ""
 
 
-Progress: TypeAlias = Callable[[Step], None]
+FetchProgress: TypeAlias = Callable[[Step], None]
 
 
-def silent(step: Step) -> None:
+def silent_fetch(step: Step) -> None:
     """For callers that do not want to know."""
 
 
 @contextmanager
-def watch_bytes(directory: Path, model: str, total: int, progress: Progress) -> Iterator[None]:
+def watch_bytes(directory: Path, model: str, total: int, progress: FetchProgress) -> Iterator[None]:
     """Reports how a directory grows while the block runs; a downloader needs no callback for it."""
     before = directory_size(directory)
     stop = threading.Event()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
+from dialeval.progress import Progress, silent
 from dialeval.registry import DEFAULT_METRICS, make_metrics
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def score(
     models: ModelSource | None = None,
     cache: str | Path | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
-    progress: Callable[[int, int], None] = lambda done, read: None,
+    progress: Progress = silent,
     on: str = "local",
     ray_address: str = "",
     workers: int | None = None,

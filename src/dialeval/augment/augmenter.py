@@ -24,7 +24,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -34,6 +34,7 @@ from dialeval.augment.queries import write_queries
 from dialeval.augment.query import Paraphrase, Query, wording
 from dialeval.errors import UsageError
 from dialeval.options import build, split_spec
+from dialeval.progress import Progress, silent
 from dialeval.registry import Registry
 
 BATCH = 64
@@ -160,7 +161,7 @@ def augment_file(
     destination: str | os.PathLike[str],
     *,
     seed: int | None = None,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Progress = silent,
 ) -> Tally:
     """Writes the augmented queries as JSON Lines; the file appears whole or not at all.
 
@@ -175,8 +176,8 @@ def augment_file(
     return tally
 
 
-def watched(queries: Iterable[Query], progress: Callable[[int], None]) -> Iterator[Query]:
+def watched(queries: Iterable[Query], progress: Progress) -> Iterator[Query]:
     """The same queries, while `progress` hears how many passed."""
     for count, query in enumerate(queries, start=1):
         yield query
-        progress(count)
+        progress(count, 0)

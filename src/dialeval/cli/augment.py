@@ -87,7 +87,7 @@ def augment(
     )
     with progress_bar("augmenting", quiet=quiet or as_json, noun="queries") as update:
 
-        def progress(done: int) -> None:
+        def progress(done: int, total: int) -> None:
             update(done, queries.fraction() if limit is None else done / limit)
 
         if out is not None:

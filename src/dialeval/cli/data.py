@@ -232,7 +232,7 @@ def convert(
 
     samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad, system_prompt)
     with progress_bar("converting", quiet=quiet or as_json) as update:
-        written = write(samples, out, progress=lambda done: update(done, samples.fraction()))
+        written = write(samples, out, progress=lambda done, _: update(done, samples.fraction()))
     if as_json:
         typer.echo(json.dumps({"file": str(out), "samples": written, **samples.about()}))
     elif not quiet:

@@ -17,7 +17,7 @@ from dialeval.safe_text import clean
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dialeval.progress import Step
+    from dialeval.progress import FetchProgress, Progress, Step
     from dialeval.training.loop import State
 
 PLAIN_PROGRESS_SECONDS = 5.0
@@ -108,7 +108,7 @@ def progress_bar(what: str, *, quiet: bool = False, noun: str = "samples") -> It
 
 
 @contextmanager
-def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Progress]:
     """For work whose steps are known: the yielded function takes how many of how many are done."""
     with progress_bar(what, quiet=quiet, noun="steps") as update:
         yield lambda done, total: update(done, done / total if total else None)
@@ -166,7 +166,7 @@ def training_bar(*, quiet: bool = False) -> Iterator[Callable[[State, int], None
 
 
 @contextmanager
-def fetch_bar(*, quiet: bool = False) -> Iterator[Callable[[Step], None]]:
+def fetch_bar(*, quiet: bool = False) -> Iterator[FetchProgress]:
     """Shows a download: a bar on a terminal, one line per stage elsewhere."""
     words = {
         "wait": "waiting for another process",

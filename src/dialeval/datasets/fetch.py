@@ -30,7 +30,7 @@ from dialeval.datasets.staging import (
 )
 from dialeval.errors import JobError, UsageError
 from dialeval.places import data_directory
-from dialeval.progress import Progress, Step, silent
+from dialeval.progress import FetchProgress, Step, silent_fetch
 from dialeval.storage import sha256_of
 
 ARCHIVE_LIMIT = 100 * SPARE
@@ -86,7 +86,7 @@ def fetch(
     part: Part | None = None,
     *,
     accept_changed: bool = False,
-    progress: Progress = silent,
+    progress: FetchProgress = silent_fetch,
 ) -> Fetched:
     """Downloads the files that are not here yet.
 
@@ -110,7 +110,11 @@ def fetch(
 
 
 def copy_from(
-    dataset: Dataset, source: Path, part: Part | None = None, *, progress: Progress = silent
+    dataset: Dataset,
+    source: Path,
+    part: Part | None = None,
+    *,
+    progress: FetchProgress = silent_fetch,
 ) -> Fetched:
     """Takes the listed files from a folder (or file) of the user's, in the same layout or flat.
 
@@ -155,7 +159,7 @@ def _download_all(
     work: Path,
     folder: Path,
     accept_changed: bool,
-    progress: Progress,
+    progress: FetchProgress,
 ) -> tuple[Changed, ...]:
     total, done = sum(file.size for file in files), 0
     changed: list[Changed] = []
@@ -185,7 +189,7 @@ def _download_all(
 
 
 def _download_one(
-    dataset: Dataset, file: File, work: Path, before: int, total: int, progress: Progress
+    dataset: Dataset, file: File, work: Path, before: int, total: int, progress: FetchProgress
 ) -> None:
     def report(done: int) -> None:
         progress(Step(dataset.name, "download", min(before + done, total), total))

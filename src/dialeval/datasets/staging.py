@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from dialeval.datasets.dataset import Dataset, File
 from dialeval.errors import JobError
 from dialeval.places import data_directory
-from dialeval.progress import Progress, Step
+from dialeval.progress import FetchProgress, Step
 from dialeval.storage import sha256_of
 
 STAGING = ".fetching"
@@ -57,7 +57,7 @@ def check_space(work: Path, needed: int) -> None:
 
 
 @contextmanager
-def staging(dataset: Dataset, progress: Progress) -> Iterator[Path]:
+def staging(dataset: Dataset, progress: FetchProgress) -> Iterator[Path]:
     """A folder on the same disk as the data sets, for one process at a time."""
     root = data_directory()
     work = root / STAGING / dataset.name

@@ -7,13 +7,14 @@ that a vector is computed once however many scorers and metrics want it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
 from dialeval.engine.cache import AnswerCache
 from dialeval.errors import DialevalError, JobError, UsageError, is_panic
+from dialeval.progress import Progress, silent
 from dialeval.question import Answer, AskingModel, Model, ModelSource, Question
 
 STORED_AT_ONCE = 256
@@ -67,7 +68,7 @@ class Answerer:
     def answer(
         self,
         questions: Iterable[Question],
-        advance: Callable[[int, int], None] = lambda known, distinct: None,
+        advance: Progress = silent,
     ) -> dict[Question, Answer]:
         """An answer for every distinct question; `advance` hears how many of how many are known."""
         return self._answer(questions, advance, ())
@@ -75,7 +76,7 @@ class Answerer:
     def _answer(
         self,
         questions: Iterable[Question],
-        advance: Callable[[int, int], None],
+        advance: Progress,
         askers: tuple[str, ...],
     ) -> dict[Question, Answer]:
         """`askers` are the models on whose behalf these questions are put, the first one first."""

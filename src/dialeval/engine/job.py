@@ -23,6 +23,7 @@ from dialeval.engine.cache import AnswerCache
 from dialeval.engine.chunk import Chunk, ThisProcess, Workers, count_again, fingerprints
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
+from dialeval.progress import Progress, silent
 from dialeval.question import ModelSource
 from dialeval.runs.columns import (
     calibrate_table,
@@ -74,7 +75,7 @@ class Job:
         overwrite: bool = False,
         chunk: int | None = None,
         part: int = PART,
-        progress: Callable[[int, int], None] = lambda done, read: None,
+        progress: Progress = silent,
         about_data: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         source = models or NoModels()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, cast, get_args
 
 from dialeval.errors import JobError, UsageError
@@ -71,12 +71,11 @@ class Generator:
         seed: int = 0,
         *,
         speaker: str = "system",
-        report: Callable[[int], None] = lambda done: None,
     ) -> list[list[str]]:
         """For each history, `count` things that `speaker` may say next (at least one word each).
 
         What is drawn depends on the seed and the history, not on the histories beside it. A beam
-        search may find fewer texts than it was asked for. `report` hears how many are done.
+        search may find fewer texts than it was asked for.
         """
         prompts = [
             self._backend.prompt(history, speaker, decoding.max_new_tokens) for history in histories
@@ -91,7 +90,6 @@ class Generator:
             for i, texts in zip(batch, written, strict=True):
                 found[i] = [self._text(text.ids) for text in texts]
             del waiting[-len(batch) :]
-            report(len(histories) - len(waiting))
         return found
 
     def _write(

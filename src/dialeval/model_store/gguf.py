@@ -23,7 +23,7 @@ from dialeval.model_store.store import (
     write_record,
 )
 from dialeval.places import models_directory
-from dialeval.progress import Progress, Step, silent
+from dialeval.progress import FetchProgress, Step, silent_fetch
 from dialeval.storage import write_json
 
 
@@ -33,7 +33,7 @@ def gguf_fingerprint(gguf: Path) -> str:
     return fingerprint_of({"gguf": sha256}, sha256, CONVERSION)
 
 
-def converted(gguf: Path, progress: Progress = silent) -> Path:
+def converted(gguf: Path, progress: FetchProgress = silent_fetch) -> Path:
     """The directory of safetensors made from somebody's own GGUF file, in the model cache."""
     fingerprint = gguf_fingerprint(gguf)
     destination = models_directory() / f"gguf-{fingerprint.partition('-')[0]}"

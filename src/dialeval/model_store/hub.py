@@ -18,7 +18,7 @@ from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.model_store.catalogue import Hub
 from dialeval.model_store.store import KnownDigests
 from dialeval.model_store.weights import check_directory, side_files, weight_files
-from dialeval.progress import Progress, Step, silent, watch_bytes
+from dialeval.progress import FetchProgress, Step, silent_fetch, watch_bytes
 from dialeval.storage import sha256_of
 
 _NAME = re.compile(r"(?P<repo>[\w-][\w.-]*/[\w-][\w.-]*)(@(?P<revision>[\w./-]+))?")
@@ -92,7 +92,7 @@ def choose_files(names: Sequence[str]) -> list[str]:
     return weights and [*weights, *matching(_SMALL)]
 
 
-def fetch_hub(hub: Hub, *, model: str, progress: Progress = silent) -> Path:
+def fetch_hub(hub: Hub, *, model: str, progress: FetchProgress = silent_fetch) -> Path:
     """Downloads what is missing, compares the hashes that the hub lists, checks the weights."""
     if (here := find_snapshot(hub)) is not None:
         changed = damaged(here, KnownDigests().again)

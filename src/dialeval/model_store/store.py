@@ -27,7 +27,7 @@ from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.model_store.catalogue import Entry, Wheel
 from dialeval.model_store.weights import read_json
 from dialeval.places import cache_directory
-from dialeval.progress import Progress, Step
+from dialeval.progress import FetchProgress, Step
 from dialeval.storage import file_stamp, sha256_of, write_json
 
 CONVERSION = "gguf-1"
@@ -172,7 +172,7 @@ def is_whole(directory: Path, fingerprint: str) -> bool:
 
 @contextmanager
 def prepared(
-    destination: Path, fingerprint: str, model: str, progress: Progress
+    destination: Path, fingerprint: str, model: str, progress: FetchProgress
 ) -> Iterator[Path | None]:
     """A fresh directory to fill, or None if the model is here.
 
@@ -218,7 +218,7 @@ def _settle(directory: Path) -> None:
 
 
 @contextmanager
-def _locked(destination: Path, model: str, progress: Progress) -> Iterator[None]:
+def _locked(destination: Path, model: str, progress: FetchProgress) -> Iterator[None]:
     lock = FileLock(destination.parent / f".{destination.name}.lock")
     try:
         lock.acquire(timeout=0)

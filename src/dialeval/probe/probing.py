@@ -213,7 +213,7 @@ def _augmented(
     made = augment_queries(queries, make_augmenters(specs, seed), tally)
     return watched(
         _without_repeats(made, tally),
-        lambda done: watch(Progress("augmenting", done, len(queries))),
+        lambda done, _: watch(Progress("augmenting", done, len(queries))),
     )
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, inspect, select
 
 from dialeval.errors import UsageError
+from dialeval.progress import Progress, silent
 from dialeval.rating import schema
 from dialeval.rating.database import Address, connect, parse_address, reading, writing
 from dialeval.rating.design import Design, assignments, design
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 5000
 CREATION_LOCK = 0x6469616C65
 """Two processes that create the same PostgreSQL job meet at this advisory lock."""
-
-Progress = Callable[[int, int], None]
 
 
 def open_store(place: str, *, read_only: bool = False) -> Store | None:
@@ -87,7 +86,7 @@ def create_store(
     raters: int,
     *,
     organiser: str = "",
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Store:
     """Keeps a new job, whole or not at all; where another process was faster, opens its job."""
     address = parse_address(place)
@@ -184,7 +183,7 @@ def start(
     organiser: str = "",
     given: Sequence[str] = (),
     most_pairs: int | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Started:
     """Makes the job of this material in the database, or goes on with the one that it holds.
 

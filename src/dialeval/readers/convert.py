@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from dialeval.errors import JobError, UsageError
+from dialeval.progress import Progress, silent
 from dialeval.sample import Sample
 from dialeval.storage import PARQUET, atomic_path, sample_schema, samples_to_table
 
@@ -26,7 +27,7 @@ BATCH = 4096
 def convert(
     samples: Iterable[Sample],
     destination: str | os.PathLike[str],
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Progress = silent,
 ) -> int:
     """Writes all samples and returns how many they were; `progress` hears how many so far."""
     path = Path(destination)
@@ -41,11 +42,11 @@ def convert(
         raise JobError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _watched(samples: Iterable[Sample], progress: Callable[[int], None]) -> Iterator[Sample]:
+def _watched(samples: Iterable[Sample], progress: Progress) -> Iterator[Sample]:
     for count, sample in enumerate(samples, start=1):
         yield sample
         if count % BATCH == 0:
-            progress(count)
+            progress(count, 0)
 
 
 def _writer(path: Path) -> Callable[[Iterable[Sample], Path], int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
+from dialeval.progress import Progress, silent
 from dialeval.studies.needs import find_data, find_missing
 from dialeval.studies.study import Measured, Published, Setting, Study, Table
 from dialeval.version import __version__
@@ -119,7 +120,7 @@ def run_study(
     positives: Sequence[str] = (),
     draw: bool = False,
     source: ModelSource | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> StudyResult:
     """Runs a study with its own models and metrics, or with those given.
 

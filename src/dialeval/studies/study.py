@@ -17,6 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dialeval.progress import Progress, silent
 from dialeval.studies.needs import Data
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Setting:
     models: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     source: ModelSource | None = None
-    progress: Callable[[int, int], None] = lambda done, total: None
+    progress: Progress = silent
     sets: tuple[str, ...] = ()
     positives: tuple[str, ...] = ()
     draw: bool = False
