@@ -21,9 +21,9 @@ from dialeval.cli.terminal import counting_bar, print_table
 from dialeval.model_store.locate import locate
 from dialeval.training.examples.embeddings import embed
 from dialeval.training.examples.pair_corpus import PairCorpus, load_pairs
-from dialeval.training.fit_pair_scorer import random_negatives
-from dialeval.training.learners.pair_scorer import accuracy, pair_vectors
-from dialeval.training.train_pair_scorer import load_scorer
+from dialeval.training.examples.pair_vectors import pair_vectors, random_negatives
+from dialeval.training.learners.pair_scorer import accuracy
+from dialeval.training.recipes.bert_ruber import load_scorer
 
 CORPORA = ("dailydialog", "empathetic", "personachat", "topical-chat")
 

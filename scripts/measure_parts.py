@@ -15,7 +15,7 @@ from pathlib import Path
 from dialeval.cli.terminal import print_table, say
 from dialeval.errors import DialevalError, UsageError
 from dialeval.model_store.locate import locate
-from dialeval.training.by_source import source_cells
+from dialeval.training.card import source_cells
 from dialeval.training.measure_part import PER_SOURCE, add_to_card, measure_part
 
 SHIPPED = Path(__file__).parent.parent / "src" / "dialeval" / "adapters"

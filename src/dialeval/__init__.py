@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dialeval.sample import Rating, Sample, Turn
     from dialeval.scores import Calibration, Score, Signature
     from dialeval.scoring import score
+    from dialeval.training.run import train
 
 _HOMES = {
     "Calibration": "scores",
@@ -51,6 +52,7 @@ _HOMES = {
     "open_run": "runs.run",
     "option": "metric",
     "score": "scoring",
+    "train": "training.run",
 }
 
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "open_run",
     "option",
     "score",
+    "train",
 ]
 
 

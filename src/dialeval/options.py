@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import types
 import typing
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
@@ -72,13 +73,26 @@ def build(cls: type[T], given: Mapping[str, object], what: str) -> T:
 
 def type_name(hint: object) -> str:
     """How help texts call the type of an option: `integer`, `paper|released`."""
+    hint, _ = without_none(hint)
     if typing.get_origin(hint) is Literal:
         return "|".join(str(choice) for choice in typing.get_args(hint))
     names = {int: "integer", float: "number", bool: "true|false", str: "text"}
     return names[hint] if isinstance(hint, type) and hint in names else str(hint)
 
 
+def without_none(hint: object) -> tuple[object, bool]:
+    """`int | None` -> (int, True): the type of an option, and whether it may be left open."""
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        kinds = [kind for kind in typing.get_args(hint) if kind is not types.NoneType]
+        if len(kinds) == 1:
+            return kinds[0], True
+    return hint, False
+
+
 def _convert(raw: object, hint: object, where: str) -> object:
+    hint, may_be_none = without_none(hint)
+    if raw is None and may_be_none:
+        return None
     if typing.get_origin(hint) is Literal:
         choices = typing.get_args(hint)
         for choice in choices:

@@ -79,7 +79,7 @@ def test_what_makes_no_sense_is_refused(dialeval, tmp_path, chats, arguments, pr
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("mme-relevance", "--negatives", "bm25"), "--negatives are drawn with --way pair"),
+        (("mme-relevance", "--negatives", "bm25"), "are drawn with --architecture cross-encoder"),
         (("nli", "--from", "adapters", "--rank", "8"), "leave --rank out"),
     ],
 )
@@ -119,7 +119,7 @@ def named(tmp_path, monkeypatch):
 
 
 SMALL = ("--units", "16", "--vocabulary", "300", "--pairs", "16")
-JUDGE = ("--backbone", "{encoder}", "--held-out", "10", "--response-tokens", "10")
+JUDGE = ("--model", "{encoder}", "--held-out", "10", "--response-tokens", "10")
 
 
 @pytest.mark.parametrize(
@@ -148,15 +148,14 @@ def test_the_licence_of_a_data_set_by_name_is_known(dialeval, tmp_path, named, v
 
 
 def test_engagement_knows_the_licence_of_a_data_set_by_name_too(tmp_path, monkeypatch):
-    from dialeval.training.mme_engagement import engagement_lesson
+    from dialeval.training.card import licence_of
 
     place = tmp_path / "data" / "engage"
     place.mkdir(parents=True)
     rows = ["id,query,reply,label", *(f"{n},hello,reply number {n},{n % 2}" for n in range(40))]
     (place / DATASETS["engage"].files[0].name).write_text("\n".join(rows))
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "data"))
-    lesson = engagement_lesson([Path("engage")], per_source=10, seed=0, licence=None)
-    assert lesson.licence == DATASETS["engage"].licence
+    assert licence_of([Path("engage")]) == DATASETS["engage"].licence
 
 
 def test_what_is_no_data_set_by_name_has_no_known_licence(tmp_path, monkeypatch):
@@ -196,22 +195,43 @@ def test_a_label_filter_that_keeps_nothing_fails_and_names_the_option(dialeval, 
 @pytest.mark.parametrize(
     ("mode", "threshold", "rounds"), [("paper", 0.5, 100), ("released", 0.05, 37)]
 )
-def test_each_label_filter_has_the_threshold_of_its_source(
-    dialeval, monkeypatch, tmp_path, mode, threshold, rounds
-):
+def test_each_label_filter_has_the_threshold_of_its_source(mode, threshold, rounds):
     """The paper labels every variant; the released recipes have theta .05 and 75 epochs. Both draw
     random negatives in every second epoch."""
-    from dialeval.cli.train import pone
+    from dialeval.training.recipes.pone import Pone
 
-    class AskedForError(Exception):
-        pass
+    recipe = Pone(filter=mode)
+    assert recipe.filter_options.threshold == threshold
+    assert recipe.filter_options.rounds == rounds
+    assert (recipe.random_every, recipe.edit_negatives) == (2, True)
 
-    def ask(data, out, options, *rest):
-        raise AskedForError(options)
 
-    monkeypatch.setattr(pone, "run_training", ask)
-    with pytest.raises(AskedForError) as found:
-        dialeval("train", "pone", "--data", "x", "-o", str(tmp_path / "out"), "--filter", mode)
-    (options,) = found.value.args
-    assert (options.filter.threshold, options.filter.rounds) == (threshold, rounds)
-    assert (options.random_every, options.edit_negatives) == (2, True)
+def test_the_options_of_a_verb_are_the_fields_of_its_recipe(dialeval):
+    """One name for one thing: what is read or started from is always --model."""
+    import typer
+
+    from dialeval.cli.app import app
+    from dialeval.training.recipe import option_fields
+    from dialeval.training.recipes import RECIPES, find_recipe
+
+    verbs = typer.main.get_command(app).commands["train"].commands
+    for name in RECIPES:
+        flags = {flag for one in verbs[name].params for flag in one.opts}
+        fields = {f"--{one.name.replace('_', '-')}" for one in option_fields(find_recipe(name))}
+        shared = {"--data", "--out", "-o", "--licence", "--json", "--quiet", "-q"}
+        assert flags - {"--help", "-h"} == fields | shared
+        assert not {"--backbone", "--way", "--beside", "--evaluate-on"} & flags
+
+
+def test_python_trains_with_the_words_of_the_command_line(tmp_path, named):
+    import dialeval as library
+
+    options = {"held_out": 10, "response_tokens": 10, "epochs": 1, "rank": 2}
+    out = tmp_path / "out"
+    card = library.train("mme-fluency", "dailydialog", out, model=named["encoder"], **options)
+    assert json.loads((out / "card.json").read_text())["scores"] == dict(card.scores)
+    with pytest.raises(library.UsageError, match=r"no option 'backbone'"):
+        library.train("mme-fluency", "dailydialog", tmp_path / "other", backbone="x")
+    with pytest.raises(library.UsageError, match=r"no recipe 'mme-fluenci'. Did you mean"):
+        library.train("mme-fluenci", "dailydialog", tmp_path / "other")
+    assert not (tmp_path / "other").exists()

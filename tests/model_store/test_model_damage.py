@@ -19,7 +19,7 @@ from dialeval.model_store.catalogue import CATALOGUE, Entry, File, Package, Whee
 from dialeval.model_store.locate import Located, check_is_whole, entry_directory, ready, verify
 from dialeval.model_store.store import RECORD, KnownDigests, write_record
 from dialeval.models.source import Models
-from dialeval.training.workplace import exclusive
+from dialeval.training.run import exclusive
 
 safetensors = pytest.importorskip("safetensors.numpy")
 

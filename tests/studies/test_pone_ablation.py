@@ -42,14 +42,13 @@ def corpora(tmp_path, monkeypatch):
     monkeypatch.setattr(pone_ablation, "SEEDS", 2)
     monkeypatch.setattr(pone_scorers, "SEEDS", 2)
     monkeypatch.setattr(pone_scorers, "variants", small_variants)
-    settings = pone_scorers.scorer_settings_of(epochs=3)
-    monkeypatch.setattr(pone_scorers, "scorer_settings_of", lambda: settings)
 
 
 def small_variants(encoder, positives="eda"):
+    small = {"hidden": (8,), "epochs": 3}
     return {
-        name: replace(options, hidden=(8,), variants=1, filter=replace(options.filter, rounds=1))
-        for name, options in variants(encoder, positives).items()
+        name: replace(one, **small, **({} if name == BASELINE else {"variants": 1, "rounds": 1}))
+        for name, one in variants(encoder, positives).items()
     }
 
 
@@ -118,9 +117,9 @@ def test_other_positives_change_nothing_but_the_positives():
 
 def test_a_component_is_what_two_scorers_differ_in():
     options = variants("minilm-l6")
-    random = {name for name, one in options.items() if one.sampler.name == "random"}
+    random = {name for name, one in options.items() if one.sampler_options.name == "random"}
     augmented = {name for name, one in options.items() if one.positives == "eda"}
-    filtered = {name for name, one in options.items() if one.filter.mode == "paper"}
+    filtered = {name for name, one in options.items() if one.filter_options.mode == "paper"}
     assert random == {"BERT-RUBER", "PONE-Ne-LF", "PONE-Ne"}
     assert augmented == {"PONE-Ne-LF", "PONE-Ne", "PONE"}
     assert filtered == {"PONE-Ne", "PONE"}

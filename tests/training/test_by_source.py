@@ -10,7 +10,7 @@ import pytest
 
 import dialeval
 from dialeval.errors import InputError
-from dialeval.training.by_source import partial_correlation, score_source
+from dialeval.training.card import partial_correlation, score_source
 
 
 def test_a_judge_that_counts_words_knows_nothing_beyond_length() -> None:
@@ -68,26 +68,22 @@ def test_a_part_is_measured_as_it_is_used_and_the_table_goes_to_its_card(
     from models import tiny_encoders
     from training.chat_files import write_dialogues
 
-    from dialeval.models.text_judge import TextJudgeConfig
-    from dialeval.training.loop import Settings
     from dialeval.training.measure_part import add_to_card, measure_part
-    from dialeval.training.mme_fluency import fluency_lesson
-    from dialeval.training.train_text_judge import train_text_judge
+    from dialeval.training.recipes.mme_fluency import MmeFluency
+    from dialeval.training.run import train
 
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "nothing"))
     said = [(f"do you like cats {n} ?", f"i do like the cat {n} so .") for n in range(60)]
     corpus = write_dialogues(tmp_path / "chats.jsonl", said)
     base = str(tiny_encoders.save_bert(tmp_path / "bert"))
-    lesson = fluency_lesson([corpus], examples=20, held_out=10, seed=0, licence="none")
-    config = TextJudgeConfig("mme-fluency", base, "response", "max", rank=2, alpha=4.0)
     out = tmp_path / "mine"
-    command = f"dialeval train mme-fluency --data {corpus} -o {out}"
-    train_text_judge(
-        lesson, out, config=config, settings=Settings(1, 0.02), batch=8, command=command
+    recipe = MmeFluency(
+        model=base, examples=20, held_out=10, rank=2, epochs=1, learning_rate=0.02, batch=8
     )
+    train(recipe, corpus, out)
     before = json.loads((out / "card.json").read_text())
     (found,) = measure_part(str(out))
-    assert found.n == len(lesson.by_source["chats.jsonl"])
+    assert found.n == len(recipe.example_sets([corpus]).by_source["chats.jsonl"])
     assert found.majority >= 0.5
     card = add_to_card(out, [found])
     after = json.loads((out / "card.json").read_text())

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from dialeval.training.examples.stopwords import STOPWORDS
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ from dialeval.training.examples.fluency import (
     shuffle_words,
     words_of,
 )
-from dialeval.training.examples.stopwords import STOPWORDS
 
 TEXT = "Well, I don't know (yet)... Shall we go to the well-known café, or stay?"
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -12,33 +11,27 @@ pytest.importorskip("torch", reason="needs the extra 'models'")
 
 import torch
 from training.chat_files import write_dialogues
+from training.killed import Deadly, KilledError, Told
 from training.made_up_topics import TOPICS, Topics
 
 from dialeval.errors import JobError, UsageError
 from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
-from dialeval.training.fit_pair_scorer import PairScorerOptions
+from dialeval.training.examples.pair_vectors import PairVectors
 from dialeval.training.learners.decision_boundary import (
     RANDOM,
     TRUE,
     WEIGHTED,
-    Pairs,
+    ShownPairs,
     crossing,
     find_boundary,
     find_view,
     products,
 )
 from dialeval.training.learners.label_filter import FilterOptions, Labels, released_filter
-from dialeval.training.learners.pair_scorer import (
-    Batch,
-    PairScorerRecipe,
-    PairVectors,
-    make_network,
-)
-from dialeval.training.train_pair_scorer import (
-    load_scorer,
-    scorer_settings,
-    train_pair_scorer,
-)
+from dialeval.training.learners.pair_scorer import PairBatch, PairScorerLearner, make_network
+from dialeval.training.recipes.bert_ruber import BertRuber, load_scorer
+from dialeval.training.recipes.pone import Pone
+from dialeval.training.run import train as run
 
 
 @pytest.fixture
@@ -52,27 +45,35 @@ def chats(tmp_path, monkeypatch):
     return write_dialogues(tmp_path / "chats.jsonl", dialogues)
 
 
-OPTIONS = PairScorerOptions(
-    encoder="topics",
-    pairs=None,
-    hidden=(16, 8),
-    dropout=0.1,
-    batch=32,
+SHARED = {
+    "model": "topics",
+    "pairs": 0,
+    "hidden": (16, 8),
+    "dropout": 0.1,
+    "batch": 32,
+    "epochs": 6,
+    "rate": 0.02,
+    "source": Topics(),
+}
+BERT_RUBER = BertRuber(**SHARED)
+PONE = Pone(
+    **SHARED,
     variants=2,
-    sampler=SamplerOptions(candidates=20, temperature=0.5),
-    filter=FilterOptions(rounds=2, epochs=1, learning_rate=1e-3, threshold=0.3),
+    candidates=20,
+    temperature=0.5,
+    rounds=2,
+    threshold=0.3,
+    filter_epochs=1,
+    filter_rate=1e-3,
 )
-SETTINGS = replace(scorer_settings(epochs=6), learning_rate=0.02, checkpoint_seconds=0)
 
 
-def train(chats, out, options=OPTIONS, **more):
-    return train_pair_scorer(
-        [chats], out, options=options, settings=SETTINGS, source=Topics(), **more
-    )
+def train(chats, out, recipe=PONE, **more):
+    return run(recipe, chats, out, checkpoint_seconds=0, **more)
 
 
 def test_bert_ruber_learns_that_topics_match(chats, tmp_path):
-    card = train(chats, tmp_path / "out", OPTIONS.as_bert_ruber())
+    card = train(chats, tmp_path / "out", BERT_RUBER)
     # A quarter of random negatives has the right topic and cannot be told: 7/8 at best.
     assert card.scores["accuracy on test"] > 0.75
     described = json.loads((tmp_path / "out" / "scorer.json").read_text())
@@ -104,8 +105,8 @@ def test_a_saved_scorer_scores_matching_topics_higher(chats, tmp_path):
 
 
 def test_pone_leaves_a_card_a_curve_a_picture_and_no_checkpoint(chats, tmp_path):
-    said = []
-    card = train(chats, tmp_path / "out", seeds=2, say=said.append, command="dialeval train pone")
+    told = Told()
+    card = train(chats, tmp_path / "out", replace(PONE, seeds=2), progress=told)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "scorer.json",
         "scorer.safetensors",
@@ -122,7 +123,7 @@ def test_pone_leaves_a_card_a_curve_a_picture_and_no_checkpoint(chats, tmp_path)
     best = max(seeds, key=lambda one: one["accuracy"]["validation"])
     assert card.seed == best["seed"]
     assert card.scores["accuracy on validation"] == best["accuracy"]["validation"]
-    assert any(re.search(r"label filter, round 1: [\d,]+ of", line) for line in said)
+    assert any(re.search(r"label filter, round 1: [\d,]+ of", line) for line in told.lines)
     assert all(entry["step"] >= 0 for entry in card.curve)
     rounds = best["rounds"]
     assert card.tables["Label filter"] == [{"round": n + 1} | one for n, one in enumerate(rounds)]
@@ -131,54 +132,30 @@ def test_pone_leaves_a_card_a_curve_a_picture_and_no_checkpoint(chats, tmp_path)
     assert steps == sorted(steps)
 
 
-class KilledError(Exception):
-    pass
-
-
 @pytest.mark.parametrize("step", [3, 40, 72])
 def test_a_killed_training_ends_with_the_same_files(chats, tmp_path, step):
-    train(chats, tmp_path / "whole" / "pone")
-    calls = 0
-
-    @contextmanager
-    def deadly():
-        def report(state, steps):
-            nonlocal calls
-            calls += 1
-            if calls == step:
-                raise KilledError
-
-        yield report
-
+    train(chats, tmp_path / "pone")
+    tmp_path.joinpath("pone").rename(tmp_path / "whole")
     with pytest.raises(KilledError):
-        train(chats, tmp_path / "killed" / "pone", training_bar=deadly)
-    train(chats, tmp_path / "killed" / "pone")
-    for path in (tmp_path / "whole" / "pone").iterdir():
-        assert path.read_bytes() == (tmp_path / "killed" / "pone" / path.name).read_bytes()
+        train(chats, tmp_path / "pone", progress=Deadly(step))
+    train(chats, tmp_path / "pone")
+    for path in (tmp_path / "whole").iterdir():
+        assert path.read_bytes() == (tmp_path / "pone" / path.name).read_bytes()
 
 
 def test_a_training_does_not_go_on_with_another_encoder(chats, tmp_path):
-    @contextmanager
-    def deadly():
-        def report(state, steps):
-            if state.step == 3:
-                raise KilledError
-
-        yield report
-
     class Others(Topics):
         def fingerprint(self, name):
             return "others"
 
     with pytest.raises(KilledError):
-        train(chats, tmp_path / "out", training_bar=deadly)
-    settings = {"options": OPTIONS, "settings": SETTINGS, "source": Others()}
+        train(chats, tmp_path / "out", progress=Deadly(3))
     with pytest.raises(UsageError, match="belongs to another training"):
-        train_pair_scorer([chats], tmp_path / "out", **settings)
+        train(chats, tmp_path / "out", replace(PONE, source=Others()))
 
 
 def test_the_released_schedule_runs_all_its_rounds(chats, tmp_path):
-    options = replace(OPTIONS, filter=replace(OPTIONS.filter, mode="released", rounds=3))
+    options = replace(PONE, filter="released", rounds=3)
     train(chats, tmp_path / "out", options)
     (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
     assert len(seed["rounds"]) == 3
@@ -199,11 +176,7 @@ def test_only_before_released_rounds_are_negatives_random_whatever_was_asked_for
 
     monkeypatch.setattr(NegativeSampler, "sample", sample)
     options = replace(
-        OPTIONS,
-        sampler=SamplerOptions("middle"),
-        positives=positives,
-        random_every=0,
-        filter=replace(OPTIONS.filter, mode="released"),
+        PONE, sampler="middle", positives=positives, random_every=0, filter="released"
     )
     card = train(chats, tmp_path / "out", options)
     assert card.settings["sampler of the first stage"] == first
@@ -211,13 +184,13 @@ def test_only_before_released_rounds_are_negatives_random_whatever_was_asked_for
     assert card.settings["filter mode"] == mode
     # The first draw is what is held out.
     assert drawn[0] == "random"
-    assert drawn[1 : 1 + SETTINGS.epochs] == [first] * SETTINGS.epochs
+    assert drawn[1 : 1 + PONE.epochs] == [first] * PONE.epochs
     assert "middle" in drawn
 
 
 def test_the_paper_s_filter_stops_when_no_label_changes(chats, tmp_path):
     # A learning rate of 0 changes nothing: the second labelling equals the first.
-    options = replace(OPTIONS, filter=FilterOptions(learning_rate=0.0))
+    options = replace(PONE, rounds=None, threshold=None, filter_epochs=None, filter_rate=0.0)
     card = train(chats, tmp_path / "out", options)
     (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
     assert [one["changed"] for one in seed["rounds"]][1:] == [0]
@@ -226,7 +199,7 @@ def test_the_paper_s_filter_stops_when_no_label_changes(chats, tmp_path):
 
 
 def test_labels_come_to_rest_because_the_learning_rate_falls(chats, tmp_path):
-    options = replace(OPTIONS, filter=FilterOptions(learning_rate=0.02, decay=0.5, epochs=1))
+    options = replace(PONE, rounds=None, threshold=None, filter_rate=0.02, filter_decay=0.5)
     card = train(chats, tmp_path / "out", options)
     rounds = card.tables["Label filter"]
     assert rounds[-1]["changed"] == 0 < rounds[0]["changed"]
@@ -234,15 +207,17 @@ def test_labels_come_to_rest_because_the_learning_rate_falls(chats, tmp_path):
 
 
 def test_labels_that_still_change_when_the_rounds_are_used_up_are_told(chats, tmp_path):
-    said = []
-    options = replace(OPTIONS, filter=FilterOptions(epochs=1, rounds=1))
-    train(chats, tmp_path / "out", options, say=said.append)
-    assert re.match(r"label filter: round 1, the last one, still changed [1-9]\d* of", said[-1])
+    told = Told()
+    recipe = replace(PONE, rounds=1, threshold=None, filter_rate=None)
+    train(chats, tmp_path / "out", recipe, progress=told)
+    assert re.match(
+        r"label filter: round 1, the last one, still changed [1-9]\d* of", told.lines[-1]
+    )
 
 
 def test_a_filter_that_keeps_nothing_is_an_error_that_says_what_to_do(chats, tmp_path):
     # No score is exactly 0 or 1.
-    options = replace(OPTIONS, filter=replace(OPTIONS.filter, threshold=0.0))
+    options = replace(PONE, threshold=0.0)
     with pytest.raises(JobError, match=r"round 1: none of [\d,]+ variants .*--threshold"):
         train(chats, tmp_path / "out", options)
     assert not (tmp_path / "out" / "card.json").exists()
@@ -265,7 +240,7 @@ def recipe_of(pairs, **more):
     sampler = NegativeSampler(SamplerOptions("random"), texts, lambda rows: pairs.responses[rows])
     network = make_network(5, (8,), 0.0, 0, "identity")
     wrong = np.roll(np.arange(len(pairs)), 1)
-    return PairScorerRecipe(network, pairs, sampler, pairs, wrong, seed=0, **more)
+    return PairScorerLearner(network, pairs, sampler, pairs, wrong, seed=0, **more)
 
 
 @pytest.mark.parametrize(("labelled", "share"), [(False, 5 / 6), (True, 1 / 2)])
@@ -309,9 +284,7 @@ def test_a_scorer_takes_edited_text_for_right_only_if_wrong_responses_are_never_
 
 def test_a_round_of_the_filter_is_not_undone_where_validation_gains_nothing(chats, tmp_path):
     """Labels that stay the same would otherwise look as if they had converged."""
-    options = replace(
-        OPTIONS, filter=replace(OPTIONS.filter, learning_rate=0.05, decay=1.0, rounds=4)
-    )
+    options = replace(PONE, filter_rate=0.05, filter_decay=1.0, rounds=4)
     card = train(chats, tmp_path / "out", options)
     (seed,) = json.loads((tmp_path / "out" / "seeds.json").read_text())
     accuracies = [entry["validation_accuracy"] for entry in card.curve]
@@ -323,7 +296,7 @@ def test_a_round_of_the_filter_is_not_undone_where_validation_gains_nothing(chat
 def test_random_epochs_are_counted_through_all_stages():
     def negatives(before, epoch):
         drawn = []
-        recipe = PairScorerRecipe.__new__(PairScorerRecipe)
+        recipe = PairScorerLearner.__new__(PairScorerLearner)
         recipe._seed, recipe._batch, recipe._labels = 0, 4, None
         recipe._edit_negatives = True
         recipe._random_every, recipe._epochs_before, recipe._sampler_name = 5, before, None
@@ -352,20 +325,20 @@ def test_the_released_filter_has_the_numbers_of_the_released_recipes():
 
 
 def test_a_finished_directory_and_a_directory_without_scorer_are_refused(chats, tmp_path):
-    train(chats, tmp_path / "out", OPTIONS.as_bert_ruber())
+    train(chats, tmp_path / "out", BERT_RUBER)
     with pytest.raises(UsageError, match="already holds"):
-        train(chats, tmp_path / "out", OPTIONS.as_bert_ruber())
+        train(chats, tmp_path / "out", BERT_RUBER)
     with pytest.raises(UsageError, match=r"no trained pair scorer"):
-        train(chats, tmp_path / "new", beside=tmp_path)
+        train(chats, tmp_path / "new", replace(PONE, compare_with=str(tmp_path)))
 
 
-def test_a_scorer_of_other_vectors_is_not_drawn_beside(chats, tmp_path):
-    train(chats, tmp_path / "out", OPTIONS.as_bert_ruber())
+def test_a_scorer_of_other_vectors_is_not_compared_with(chats, tmp_path):
+    train(chats, tmp_path / "out", BERT_RUBER)
     described = tmp_path / "out" / "scorer.json"
     record = json.loads(described.read_text())
     described.write_text(json.dumps(record | {"encoder": "bert-base-uncased"}))
     with pytest.raises(UsageError, match="vectors of 'bert-base-uncased', not"):
-        train(chats, tmp_path / "new", beside=tmp_path / "out")
+        train(chats, tmp_path / "new", replace(PONE, compare_with=str(tmp_path / "out")))
 
 
 def test_the_loss_is_binary_cross_entropy(golden):
@@ -380,9 +353,9 @@ def test_the_loss_is_binary_cross_entropy(golden):
     pairs = PairVectors(
         torch.zeros(2, 1), torch.tensor([[right], [wrong]]), np.array([[labelled]]), [[0], []]
     )
-    recipe = PairScorerRecipe.__new__(PairScorerRecipe)
+    recipe = PairScorerLearner.__new__(PairScorerLearner)
     recipe.network, recipe._pairs = Fixed(), pairs
-    batch = Batch(
+    batch = PairBatch(
         np.array([0]), np.array([-1]), np.array([1]), np.array([-1]), np.array([[0, 0, 1]])
     )
     assert float(recipe.loss(batch)) == pytest.approx(case["loss"], abs=1e-6)
@@ -401,7 +374,7 @@ def topical_pairs(count=60):
         RANDOM: noisy(0, 0, 1, 0),
         WEIGHTED: noisy(0, 1, 0, 1),
     }
-    return Pairs(noisy(1, 1, 0, 0).float(), {kind: r.float() for kind, r in responses.items()})
+    return ShownPairs(noisy(1, 1, 0, 0).float(), {kind: r.float() for kind, r in responses.items()})
 
 
 def test_the_view_puts_true_responses_on_one_side_of_both_kinds_of_negatives():

@@ -4,6 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from dialeval.training.mme_fluency import fluency_lesson
 from training.chat_files import write_dialogues
 
 from dialeval.readers import load
@@ -17,7 +18,6 @@ from dialeval.training.examples.rated_exchanges import (
     without_rated,
     write_exchanges,
 )
-from dialeval.training.mme_fluency import fluency_lesson
 
 QUERY = "I'd like to see the manager about this."
 ANSWER = "He isn't here until Monday, I am afraid!"

@@ -9,8 +9,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra 'train'")
 
+from dialeval.training.schedules import share_of_rate  # noqa: E402
+
 from dialeval.errors import UsageError  # noqa: E402
-from dialeval.generation.generator import Decoding, load_generator  # noqa: E402
+from dialeval.generation.generator import load_generator  # noqa: E402
+from dialeval.generation.search import Decoding  # noqa: E402
 from dialeval.models.segments import EncoderInput  # noqa: E402
 from dialeval.models.source import Models  # noqa: E402
 from dialeval.question import Likelihood, TokenLogProbs  # noqa: E402
@@ -24,7 +27,6 @@ from dialeval.training.learners.architectures import (  # noqa: E402
 )
 from dialeval.training.learners.seq2seq import Seq2SeqOptions, Seq2SeqRecipe  # noqa: E402
 from dialeval.training.loop import Settings  # noqa: E402
-from dialeval.training.schedules import share_of_rate  # noqa: E402
 from dialeval.training.train_seq2seq import (  # noqa: E402
     LSTM_PAPER,
     TRANSFORMER_PAPER,

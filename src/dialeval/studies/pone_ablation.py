@@ -58,7 +58,7 @@ PARTS = {
 
 
 def measure(setting: Setting) -> Findings:
-    from dialeval.training.rated_agreement import RATED
+    from dialeval.training.recipe import RATED
 
     if not any(name.partition("/")[0] in setting.data for name in RATED):
         raise UsageError(f"the study needs at least one rated set: {', '.join(RATED)}")

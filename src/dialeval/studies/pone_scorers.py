@@ -22,8 +22,7 @@ from dialeval.studies.study import Setting
 
 if TYPE_CHECKING:
     from dialeval.pictures.drawing import Drawing
-    from dialeval.training.fit_pair_scorer import PairScorerOptions
-    from dialeval.training.loop import Settings
+    from dialeval.training.recipes.bert_ruber import BertRuber
 
 PAIRS, SEEDS = 15_000, 5
 CORPUS = "dailydialog"
@@ -32,26 +31,26 @@ AUGMENTED = ("PONE-Ne-LF", "PONE-Ne", FULL)
 """Those that learn from augmented positives."""
 
 Record = Mapping[str, Any]
-"""A seed as `train_pair_scorer` reports it in seeds.json."""
+"""A seed as `dialeval train pone` reports it in seeds.json."""
 
 
-def variants(encoder: str, positives: str = "eda") -> dict[str, PairScorerOptions]:
+def variants(encoder: str, positives: str = "eda") -> dict[str, BertRuber]:
     """The five scorers, by the paper's names."""
-    from dialeval.training.fit_pair_scorer import PairScorerOptions
+    from dialeval.training.recipes.bert_ruber import BertRuber
+    from dialeval.training.recipes.pone import Pone
 
     # The paper's tables are of single turns: the query is the turn before.
-    full = PairScorerOptions(encoder=encoder, context="last", pairs=PAIRS, positives=positives)
-    random, unfiltered = replace(full.sampler, name="random"), replace(full.filter, mode="none")
+    full = Pone(model=encoder, context="last", pairs=PAIRS, positives=positives, seeds=SEEDS)
     return {
-        BASELINE: full.as_bert_ruber(),
-        "PONE-Po-LF": replace(full, positives="none", filter=unfiltered),
-        "PONE-Ne-LF": replace(full, sampler=random, filter=unfiltered),
-        "PONE-Ne": replace(full, sampler=random),
+        BASELINE: BertRuber(model=encoder, context="last", pairs=PAIRS, seeds=SEEDS),
+        "PONE-Po-LF": replace(full, positives="none", filter="none"),
+        "PONE-Ne-LF": replace(full, sampler="random", filter="none"),
+        "PONE-Ne": replace(full, sampler="random"),
         FULL: full,
     }
 
 
-def all_variants(encoder: str, positives: Sequence[str]) -> dict[str, PairScorerOptions]:
+def all_variants(encoder: str, positives: Sequence[str]) -> dict[str, BertRuber]:
     """The five and, for each other way to make positives, the three that learn from them."""
     found = variants(encoder)
     for spec in positives:
@@ -84,28 +83,23 @@ def check_positives(positives: Sequence[str]) -> None:
         raise UsageError("--positives: two of them have the same name")
 
 
-def scorer_settings_of(epochs: int = 100) -> Settings:
-    """How each of them is trained."""
-    from dialeval.training.train_pair_scorer import scorer_settings
-
-    return scorer_settings(epochs)
-
-
-def trained(name: str, options: PairScorerOptions, setting: Setting) -> Path:
+def trained(name: str, recipe: BertRuber, setting: Setting) -> Path:
     """The directory of one scorer: from the cache, or trained now."""
-    from dialeval.training.train_pair_scorer import train_pair_scorer
+    from dialeval.training.recipe import Progress
+    from dialeval.training.run import train
 
-    out = _place(options, setting) / name.lower()
+    class Seeds(Progress):
+        def finished(self, done: int, total: int) -> None:
+            setting.progress(done, total)
+
+    out = _place(recipe, setting) / name.lower()
     if not (out / "card.json").exists():
-        train_pair_scorer(
-            [setting.data[CORPUS]],
+        train(
+            replace(recipe, source=setting.source),
+            setting.data[CORPUS],
             out,
-            options=options,
-            settings=scorer_settings_of(),
-            seeds=SEEDS,
             licence="CC BY-NC-SA 4.0",
-            source=setting.source,
-            finished=lambda seeds: setting.progress(seeds, SEEDS),
+            progress=Seeds(),
         )
     return out
 
@@ -120,38 +114,33 @@ def draw(directories: Mapping[str, Path], encoder: str, setting: Setting) -> Dra
     """Where these scorers draw the line, on the same held-out pairs."""
     import numpy as np
 
-    from dialeval.training.fit_pair_scorer import prepare
+    from dialeval.training.examples.pair_vectors import load_pair_data
     from dialeval.training.learners.decision_boundary import draw_boundaries
-    from dialeval.training.train_pair_scorer import load_scorer
+    from dialeval.training.recipe import Progress
+    from dialeval.training.recipes.bert_ruber import load_scorer
 
-    data = prepare(
-        [setting.data[CORPUS]],
-        variants(encoder)[BASELINE],
-        source=setting.source,
-    )
+    recipe = replace(variants(encoder)[BASELINE], source=setting.source)
+    data = load_pair_data([setting.data[CORPUS]], recipe, Progress())
     networks = {title: load_scorer(directory)[1] for title, directory in directories.items()}
     return draw_boundaries(networks, data, np.random.default_rng(0))
 
 
-def _place(options: PairScorerOptions, setting: Setting) -> Path:
+def _place(recipe: BertRuber, setting: Setting) -> Path:
     """A folder for everything that is trained alike on the same data."""
     from dialeval.models.source import Models
+    from dialeval.training.agreement import rated_here
     from dialeval.training.examples.pair_corpus import load_pairs
     from dialeval.training.examples.positives import generator_of
-    from dialeval.training.rated_agreement import rated_here
 
-    corpus = load_pairs([setting.data[CORPUS]], options.context, most=options.pairs)
-    full = variants(options.encoder)[FULL]
-    if generator := generator_of(options.positives):
-        weights = Models().fingerprint(generator)
-        full = replace(full, positives=f"{options.positives}@{weights}")
+    corpus = load_pairs([setting.data[CORPUS]], recipe.context, most=recipe.pairs)
     facts = {
-        "options": asdict(full),
-        "settings": asdict(scorer_settings_of()),
-        "seeds": SEEDS,
-        "model": (setting.source or Models()).fingerprint(options.encoder),
+        "options": variants(recipe.model)[FULL].options(),
+        "settings": asdict(recipe.settings()),
+        "model": (setting.source or Models()).fingerprint(recipe.model),
         "corpus": corpus.digest(),
         "rated": list(rated_here()),
     }
+    if generator := generator_of(recipe.positives):
+        facts["positives"] = f"{recipe.positives}@{Models().fingerprint(generator)}"
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     return cache_directory() / "studies" / "pone-ablation" / digest[:16]

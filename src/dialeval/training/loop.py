@@ -1,10 +1,10 @@
 """The one training loop: seeded, resumable after a kill, best epoch kept.
 
-A recipe says what is learned: its trainable parameters, its batches, its loss, its validation. The
-loop owns everything else. A checkpoint holds all that the rest of the training depends on (the
-parameters, the moments of Adam, the generator's state, the curve), so a run that was killed and
-resumed ends with the same weights as one that was not. It is one safetensors file, replaced as a
-whole; what is not a tensor lies as JSON in its header. Nothing is pickled.
+A learner has parameters, batches, a loss and a validation. The loop owns everything else. A
+checkpoint holds all that the rest of the training depends on (the parameters, the moments of Adam,
+the generator's state, the curve), so a run that was killed and resumed ends with the same weights
+as one that was not. It is one safetensors file, replaced as a whole; what is not a tensor is JSON
+in its header. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -16,49 +16,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
 from dialeval.errors import JobError, UsageError
 from dialeval.storage import atomic_path
-from dialeval.training.schedules import Schedule, share_of_rate
+from dialeval.training.settings import Settings
 
 CHECKPOINT = "checkpoint.safetensors"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the loop itself can be told.
-
-    schedule      how the learning rate goes up and down; see `schedules`
-    warmup        `linear`: share of all steps over which the learning rate rises
-    warmup_steps  `noam`: the same, in steps
-    halve_after   `halving`: epochs with the full learning rate
-    clip          the longest that a gradient may be; 0: any
-    steps         ends the training after so many steps, whatever `epochs` says; 0: `epochs` decides
-    patience      epochs without a better validation loss after which training stops; 0: never
-    keep          the parameters in the end: those of the best epoch (which may be the start) or of
-                  the last one
-    """
-
-    epochs: int
-    learning_rate: float
-    weight_decay: float = 0.0
-    warmup: float = 0.05
-    clip: float = 1.0
-    patience: int = 0
-    seed: int = 0
-    checkpoint_seconds: float = 60.0
-    optimizer: Literal["adamw", "adam", "sgd"] = "adamw"
-    beta2: float = 0.999
-    schedule: Schedule = "linear"
-    warmup_steps: int = 0
-    halve_after: int = 0
-    steps: int = 0
-    keep: Literal["best", "last"] = "best"
 
 
 @dataclass(frozen=True)
@@ -83,8 +52,8 @@ class Validation:
         return self.loss if self.error is None else self.error
 
 
-class Recipe(Protocol):
-    """What is learned."""
+class Learner(Protocol):
+    """What the loop trains."""
 
     def parameters(self) -> Mapping[str, torch.nn.Parameter]: ...
 
@@ -95,6 +64,32 @@ class Recipe(Protocol):
     def loss(self, batch: Any) -> torch.Tensor | Objective: ...
 
     def validate(self) -> Validation: ...
+
+
+class NetworkLearner:
+    """A learner that trains the parameters of its network that are not frozen."""
+
+    network: torch.nn.Module
+
+    def parameters(self) -> Mapping[str, torch.nn.Parameter]:
+        return {name: p for name, p in self.network.named_parameters() if p.requires_grad}
+
+
+def similar_batches(
+    lengths: Sequence[int], size: int, generator: np.random.Generator
+) -> list[list[int]]:
+    """Rows of similar length together, `size` in a batch; the batches are in random order."""
+    jitter = generator.random(len(lengths))
+    order = sorted(range(len(lengths)), key=lambda row: (lengths[row], jitter[row]))
+    batches = [order[start : start + size] for start in range(0, len(order), size)]
+    return [batches[place] for place in generator.permutation(len(batches))]
+
+
+@torch.no_grad()
+def round_to_half(learner: Learner) -> None:
+    """Round what was learned to 16 bits, as it is saved: what is measured is what is kept."""
+    for parameter in learner.parameters().values():
+        parameter.copy_(parameter.half())
 
 
 @dataclass
@@ -123,20 +118,20 @@ def unseen(what: str = "") -> Iterator[Callable[[Any, int], None]]:
 
 
 def train(
-    recipe: Recipe,
+    learner: Learner,
     settings: Settings,
     directory: Path,
     identity: Mapping[str, Any],
     report: Report = lambda state, steps: None,
 ) -> State:
-    """Trains to the end and leaves the parameters of the best epoch (see `keep`) in the recipe.
+    """Trains to the end and leaves the parameters of the best epoch (see `keep`) in the learner.
 
     `identity` is what must be equal for a checkpoint in `directory` to be continued. The checkpoint
     stays until `forget_checkpoint`, which is due when the result is saved.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        return _Training(recipe, settings, directory, identity, report).run()
+        return _Training(learner, settings, directory, identity, report).run()
 
 
 def forget_checkpoint(directory: Path) -> None:
@@ -146,17 +141,17 @@ def forget_checkpoint(directory: Path) -> None:
 class _Training:
     def __init__(
         self,
-        recipe: Recipe,
+        learner: Learner,
         settings: Settings,
         directory: Path,
         identity: Mapping[str, Any],
         report: Report,
     ) -> None:
-        self.recipe = recipe
+        self.learner = learner
         self.settings = settings
         self.identity = json.loads(json.dumps({**identity, "settings": asdict(settings)}))
         self.report = report
-        self.parameters = dict(recipe.parameters())
+        self.parameters = dict(learner.parameters())
         self.best: dict[str, torch.Tensor] = {}
         self.state = State()
         self.optimizer = _optimizer(list(self.parameters.values()), settings)
@@ -165,7 +160,7 @@ class _Training:
 
     def run(self) -> State:
         self._resume()
-        per_epoch = len(self.recipe.batches(0))
+        per_epoch = len(self.learner.batches(0))
         if not per_epoch:
             raise UsageError("there is nothing to train on: the data give no batch")
         steps = self.settings.steps or per_epoch * self.settings.epochs
@@ -173,7 +168,7 @@ class _Training:
             self._validate(epoch=-1)
         while self.state.step < steps and not self._is_out_of_patience():
             epoch, within = divmod(self.state.step, per_epoch)
-            for batch in self.recipe.batches(epoch)[within : within + steps - self.state.step]:
+            for batch in self.learner.batches(epoch)[within : within + steps - self.state.step]:
                 self._step(batch, steps, per_epoch)
                 self.report(self.state, steps)
                 # At the end of an epoch, or of all steps, validation comes first: a checkpoint
@@ -189,10 +184,9 @@ class _Training:
 
     def _step(self, batch: Any, steps: int, per_epoch: int) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.learning_rate * share_of_rate(
-                self.settings, self.state.step, steps, per_epoch
-            )
-        found = self.recipe.loss(batch)
+            share = self.settings.share_of_rate(self.state.step, steps, per_epoch)
+            group["lr"] = self.settings.learning_rate * share
+        found = self.learner.loss(batch)
         objective = found if isinstance(found, Objective) else Objective(found, found)
         if not bool(torch.isfinite(objective.loss)):
             raise JobError(
@@ -209,7 +203,7 @@ class _Training:
 
     def _validate(self, epoch: int) -> None:
         """Epoch -1 is the model before any training: what the gain is measured against."""
-        found = self.recipe.validate()
+        found = self.learner.validate()
         if not math.isfinite(found.criterion):
             raise JobError(
                 f"validation gives {found.criterion} after step {self.state.step}: the data to"

@@ -1,7 +1,7 @@
 """What a learned part knows beyond source and length, on examples that it did not learn from.
 
 The trainings of judges that read text measure it themselves. This measures any part as it is used,
-through the engine, whenever it was trained, and adds the table to its card (see `by_source`):
+through the engine, whenever it was trained, and adds the table to its card (see `card`):
 
     mme-fluency        intact and broken responses, by corpus
     mme-specificity    the same: does it give intact ones the higher mean log-probability?
@@ -31,13 +31,13 @@ from dialeval.model_store.scorer_directory import DESCRIPTION, read_scorer
 from dialeval.model_store.weights import read_json
 from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS, Inference, Judge, MaskedLikelihood, TokenLogProbs
-from dialeval.training.by_source import SourceScores, score_source, word_count
-from dialeval.training.card import Card
+from dialeval.training.card import Card, SourceScores, score_source, word_count
 from dialeval.training.examples.inference_pairs import Pair, load_inference_pairs
-from dialeval.training.learners.judge_recipe import Example
-from dialeval.training.mme_engagement import engagement_lesson
-from dialeval.training.mme_fluency import fluency_lesson
-from dialeval.training.mme_relevance import relevance_lesson
+from dialeval.training.examples.labelled import Example, drawn
+from dialeval.training.recipes.mme_engagement import MmeEngagement
+from dialeval.training.recipes.mme_fluency import MmeFluency
+from dialeval.training.recipes.mme_relevance import MmeRelevance
+from dialeval.training.recipes.text_judge import TextJudge
 
 PER_SOURCE = 500
 MEASURED = (
@@ -69,19 +69,16 @@ def held_out_examples(
     metric: str, data: Sequence[Path], per_source: int
 ) -> Mapping[str, Sequence[Example]]:
     """By source, always the same ones."""
+    recipe: TextJudge
     if metric == "mme-engagement":
-        found = engagement_lesson(data, per_source=1, seed=0, licence="").by_source
+        recipe = MmeEngagement(per_source=1)
     elif metric == "mme-fluency":
-        found = fluency_lesson(data, examples=20, held_out=per_source, seed=0, licence="").by_source
+        recipe = MmeFluency(examples=20, held_out=per_source)
     else:
-        found = relevance_lesson(
-            data, examples=20, held_out=per_source, seed=0, licence=""
-        ).by_source
+        recipe = MmeRelevance(architecture="cross-encoder", examples=20, held_out=per_source)
+    found = recipe.example_sets(data).by_source
     generator = np.random.default_rng(0)
-    return {
-        source: [own[i] for i in generator.permutation(len(own))[:per_source].tolist()]
-        for source, own in found.items()
-    }
+    return {source: drawn(own, per_source, generator) for source, own in found.items()}
 
 
 def add_to_card(directory: Path, found: Sequence[SourceScores]) -> Card:

@@ -27,8 +27,9 @@ from dialeval.training.learners.language_model import (
     LanguageModelRecipe,
     encode_dialogues,
 )
-from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.workplace import exclusive, refuse_finished
+from dialeval.training.loop import Report, forget_checkpoint, train
+from dialeval.training.run import exclusive, refuse_finished
+from dialeval.training.settings import Settings
 
 
 def train_language_model(

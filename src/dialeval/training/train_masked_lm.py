@@ -25,12 +25,12 @@ from dialeval.training.learners.masked_lm import MaskedLMOptions, MaskedLMRecipe
 from dialeval.training.loop import (
     Progress,
     Report,
-    Settings,
     forget_checkpoint,
     train,
     unseen,
 )
-from dialeval.training.workplace import exclusive, refuse_finished
+from dialeval.training.run import exclusive, refuse_finished
+from dialeval.training.settings import Settings
 
 WHOLE = 10_000
 """Words of an utterance that are kept of the corpus; far fewer are read."""

@@ -30,8 +30,9 @@ from dialeval.training.adapters import (
 from dialeval.training.card import Card, licence_of
 from dialeval.training.examples.inference_pairs import InferencePairs, load_inference_pairs
 from dialeval.training.learners.inference import InferenceModelOptions, InferenceModelRecipe
-from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.workplace import exclusive, refuse_finished
+from dialeval.training.loop import Report, forget_checkpoint, train
+from dialeval.training.run import exclusive, refuse_finished
+from dialeval.training.settings import Settings
 
 
 def train_inference_model(

@@ -17,8 +17,9 @@ from dialeval.models.word_vectors import WordVectorTable, load
 from dialeval.training.card import Card, licence_of
 from dialeval.training.examples.pair_corpus import load_pairs
 from dialeval.training.learners.ruber import RuberOptions, RuberRecipe, WordNumbers, measures
-from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.workplace import exclusive, refuse_finished
+from dialeval.training.loop import Report, forget_checkpoint, train
+from dialeval.training.run import exclusive, refuse_finished
+from dialeval.training.settings import Settings
 
 WHOLE = 10_000
 """Words of an utterance that are kept of the corpus; the network reads far fewer."""

@@ -22,8 +22,9 @@ from dialeval.training.learners.architectures import (
     TransformerArchitecture,
 )
 from dialeval.training.learners.seq2seq import Seq2SeqOptions, Seq2SeqRecipe, describe
-from dialeval.training.loop import Report, Settings, State, forget_checkpoint, train
-from dialeval.training.workplace import exclusive, refuse_finished
+from dialeval.training.loop import Report, State, forget_checkpoint, train
+from dialeval.training.run import exclusive, refuse_finished
+from dialeval.training.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from dialeval.question import Judge
 from dialeval.training.card import Card, licence_of
 from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
 from dialeval.training.examples.pair_corpus import Pair, PairCorpus, load_pairs
+from dialeval.training.examples.word_vectors import load_word_vectors as load_table
 from dialeval.training.learners.topic_graph import (
     TopicGraphOptions,
     TopicGraphRecipe,
@@ -50,10 +51,10 @@ from dialeval.training.learners.topic_graph import (
     mean_vectors,
     ranking,
 )
-from dialeval.training.loop import Report, Settings, forget_checkpoint, train
-from dialeval.training.rated_agreement import RATED
-from dialeval.training.train_ruber import load_table
-from dialeval.training.workplace import exclusive, refuse_finished
+from dialeval.training.loop import Report, forget_checkpoint, train
+from dialeval.training.recipe import RATED
+from dialeval.training.run import exclusive, refuse_finished
+from dialeval.training.settings import Settings
 from dialeval.words import treebank_words
 
 WHOLE = 10_000

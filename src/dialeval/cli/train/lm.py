@@ -56,7 +56,7 @@ def lm(
     from dialeval.cli.terminal import training_bar
     from dialeval.errors import UsageError
     from dialeval.training.learners.language_model import LanguageModelOptions
-    from dialeval.training.loop import Settings
+    from dialeval.training.settings import Settings
     from dialeval.training.train_lm import train_language_model
 
     if full and rank:

@@ -60,7 +60,7 @@ def mme_specificity(
     from dialeval.cli.terminal import counting_bar, training_bar
     from dialeval.errors import UsageError
     from dialeval.training.learners.masked_lm import MaskedLMOptions
-    from dialeval.training.loop import Settings
+    from dialeval.training.settings import Settings
     from dialeval.training.train_masked_lm import train_masked_lm
 
     if full and rank:

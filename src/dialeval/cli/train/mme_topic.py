@@ -104,7 +104,7 @@ def mme_topic(
     """
     from dialeval.cli.terminal import training_bar
     from dialeval.training.learners.topic_graph import TopicGraphOptions
-    from dialeval.training.loop import Settings
+    from dialeval.training.settings import Settings
     from dialeval.training.train_topic import train_topic
 
     with training_bar(quiet=quiet or as_json) as report:

@@ -80,7 +80,7 @@ def nli(
     """
     from dialeval.cli.terminal import training_bar
     from dialeval.training.learners.inference import InferenceModelOptions
-    from dialeval.training.loop import Settings
+    from dialeval.training.settings import Settings
     from dialeval.training.train_nli import train_inference_model
 
     if start and rank:

@@ -58,7 +58,7 @@ def ruber(
     """
     from dialeval.cli.terminal import training_bar
     from dialeval.training.learners.ruber import RuberOptions
-    from dialeval.training.loop import Settings
+    from dialeval.training.settings import Settings
     from dialeval.training.train_ruber import train_ruber
 
     with training_bar(quiet=quiet or as_json) as report:

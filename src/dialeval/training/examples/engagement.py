@@ -36,7 +36,7 @@ import numpy as np
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.sample import Rating, Sample, Turn, letters
-from dialeval.training.by_source import word_count
+from dialeval.training.card import word_count
 from dialeval.training.examples.rated_exchanges import (
     LeftOut,
     RatedExchanges,

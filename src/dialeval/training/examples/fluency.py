@@ -27,9 +27,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dialeval.augment.eda import STOP_WORDS
+
 FEWEST_WORDS = 3
 SHUFFLE_DROP_REPEAT = (1 / 3, 1 / 3, 1 / 3)
 SHUFFLE_DROP_REPEAT_USL_H = (0.3, 0.3, 0.4)
+
+STOPWORDS: frozenset[str] = frozenset(STOP_WORDS) | {
+    "you're", "you've", "you'll", "you'd", "she's", "it's", "that'll", "don't", "should've", "d",
+    "ll", "m", "o", "re", "ve", "y", "ain", "aren", "aren't", "couldn", "couldn't", "didn",
+    "didn't", "doesn", "doesn't", "hadn", "hadn't", "hasn", "hasn't", "haven", "haven't", "isn",
+    "isn't", "ma", "mightn", "mightn't", "mustn", "mustn't", "needn", "needn't", "shan", "shan't",
+    "shouldn", "shouldn't", "wasn", "wasn't", "weren", "weren't", "won", "won't", "wouldn",
+    "wouldn't",
+}  # fmt: skip
+"""MME-CRS names no list of the stop words that it drops: this is NLTK's English one, 179 words.
+EDA's authors took over its first 127; contractions, and the pieces that a tokeniser leaves of them,
+were added later."""
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|([^\w\s])\1*")
 

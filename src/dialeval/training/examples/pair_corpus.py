@@ -30,6 +30,9 @@ from dialeval.training.examples.rated_exchanges import (
 )
 
 SPLITS = ("train", "validation", "test")
+WHOLE = 10_000
+"""Words of an utterance to keep where a learner itself cuts what it reads."""
+
 FEWEST = 2
 """Different responses of a split: a wrong one has to be found for each."""
 
@@ -55,6 +58,10 @@ class PairCorpus:
     left_out: LeftOut
     test_by_corpus: Mapping[str, tuple[Pair, ...]] = field(default_factory=dict)
     """The pairs of `test`, by the corpus that they are from."""
+
+    def responses(self, pairs: Sequence[Pair]) -> list[str]:
+        """What was answered, each text once."""
+        return [self.texts[number] for number in dict.fromkeys(pair.response for pair in pairs)]
 
     def digest(self) -> str:
         sha = hashlib.sha256()

@@ -29,7 +29,7 @@ from dialeval.pictures.drawing import Circle, Drawing, Polyline, Shape
 from dialeval.pictures.frame import WIDTH, Key, plane, sentences
 from dialeval.pictures.scale import data_range
 from dialeval.training.examples.negatives import NegativeSampler, SamplerName, SamplerOptions
-from dialeval.training.fit_pair_scorer import PairData
+from dialeval.training.examples.pair_vectors import PairData
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,7 +41,7 @@ KINDS = {TRUE: "series1", RANDOM: "series2", WEIGHTED: "series3"}
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ShownPairs:
     """The same queries with responses of each kind."""
 
     queries: torch.Tensor
@@ -96,7 +96,7 @@ def products(queries: torch.Tensor, responses: torch.Tensor) -> Floats:
     return found
 
 
-def find_view(pairs: Pairs) -> View:
+def find_view(pairs: ShownPairs) -> View:
     """The directions in which true responses differ most from either kind of negatives."""
     found = {kind: products(pairs.queries, rows) for kind, rows in pairs.responses.items()}
     means = {kind: rows.mean(axis=0) for kind, rows in found.items()}
@@ -109,7 +109,7 @@ def find_view(pairs: Pairs) -> View:
 
 @torch.no_grad()
 def find_boundary(
-    network: PairScorerNetwork, pairs: Pairs, points: Mapping[str, Floats]
+    network: PairScorerNetwork, pairs: ShownPairs, points: Mapping[str, Floats]
 ) -> Boundary:
     """The line that follows the scorer's logits best."""
     network.eval()
@@ -131,7 +131,7 @@ def find_boundary(
 
 def _pairs(
     data: PairData, split: Literal["validation", "test"], generator: np.random.Generator
-) -> Pairs:
+) -> ShownPairs:
     answers = [data.corpus.texts[pair.response] for pair in getattr(data.corpus, split)]
     vectors = getattr(data, split)
     sampler = NegativeSampler(
@@ -140,7 +140,7 @@ def _pairs(
     negatives: dict[str, SamplerName] = {RANDOM: "random", WEIGHTED: "weighted"}
     chosen = {kind: sampler.sample(generator, name) for kind, name in negatives.items()}
     responses = {kind: vectors.responses[rows] for kind, rows in chosen.items()}
-    return Pairs(vectors.queries, {TRUE: vectors.responses, **responses})
+    return ShownPairs(vectors.queries, {TRUE: vectors.responses, **responses})
 
 
 def _unit(vector: Floats) -> Floats:

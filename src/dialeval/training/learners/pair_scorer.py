@@ -2,7 +2,7 @@
 
 A batch is 256 right pairs and for each of them the same query with a wrong response; the loss is
 binary cross-entropy, the best epoch that of the highest accuracy on held-out pairs with random
-wrong responses. An epoch sees each query once: with its response or, by lot, with one of its
+wrong responses. An epoch sees each query once: with its response or, at random, with one of its
 variants (the released code lists all of them, so its epoch is k + 1 of ours).
 
 When labels are filtered, the same loop trains on with batches of three parts: the pairs themselves,
@@ -14,19 +14,20 @@ often as a right response is. Otherwise the scorer learns that text which was ed
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from dialeval.models.pair_scorer import ContextRule, PairScorerNetwork, context_vector
+from dialeval.agreement.correlation import correlations
+from dialeval.models.pair_scorer import PairScorerNetwork
 from dialeval.training.examples.negatives import NegativeSampler, Numbers, SamplerName
-from dialeval.training.examples.pair_corpus import Pair
+from dialeval.training.examples.pair_vectors import PairVectors, RatedPairs
 from dialeval.training.learners.label_filter import Labels
-from dialeval.training.loop import Validation
+from dialeval.training.loop import NetworkLearner, Validation
 
 SCORED_AT_ONCE = 4096
 
@@ -42,52 +43,7 @@ IDENTITY = 0.3
 
 
 @dataclass(frozen=True)
-class PairVectors:
-    """Queries and responses, row by row, and the variants of responses.
-
-    variants  vectors of all variants, `of_pair` the numbers of those that belong to each row
-    """
-
-    queries: torch.Tensor
-    responses: torch.Tensor
-    variants: npt.NDArray[np.floating] = field(default_factory=lambda: np.empty((0, 0)))
-    of_pair: Sequence[Sequence[int]] = ()
-
-    def __len__(self) -> int:
-        return len(self.queries)
-
-    def variant_rows(self, numbers: Numbers) -> torch.Tensor:
-        return torch.from_numpy(self.variants[numbers].astype(np.float32))
-
-    def edited(self, rows: Numbers, variants: Numbers) -> torch.Tensor:
-        """The responses of `rows`, those replaced for which a variant is named."""
-        found = self.responses[rows]
-        if (replaced := np.flatnonzero(variants >= 0)).size:
-            found[replaced] = self.variant_rows(variants[replaced])
-        return found
-
-
-def pair_vectors(
-    pairs: Sequence[Pair],
-    vectors: npt.NDArray[np.floating],
-    rule: ContextRule,
-    variants: npt.NDArray[np.floating] | None = None,
-    of_pair: Sequence[Sequence[int]] = (),
-) -> PairVectors:
-    """Pairs of numbers -> pairs of vectors; a context becomes one vector by the rule."""
-    queries = torch.empty(len(pairs), vectors.shape[1])
-    for row, pair in enumerate(pairs):
-        turns = vectors[list(pair.context)].astype(np.float32)
-        queries[row] = context_vector(torch.from_numpy(turns), rule)
-    numbers = np.array([pair.response for pair in pairs], dtype=np.int64)
-    responses = torch.from_numpy(vectors[numbers].astype(np.float32))
-    if variants is None:
-        return PairVectors(queries, responses)
-    return PairVectors(queries, responses, variants, of_pair)
-
-
-@dataclass(frozen=True)
-class Batch:
+class PairBatch:
     """Rows and what is put beside their queries.
 
     variants   number of the variant that stands for each row's response; -1: the response itself
@@ -137,8 +93,32 @@ def accuracy(network: PairScorerNetwork, pairs: PairVectors, wrong: Numbers) -> 
     return share_right(*score_both(network, pairs, wrong))
 
 
-class PairScorerRecipe:
-    """What the shared loop trains.
+@dataclass(frozen=True)
+class Agreement:
+    """Correlations of the scores with the mean ratings; None where not defined."""
+
+    pearson: float | None
+    spearman: float | None
+    n: int
+
+
+def measure_agreement(
+    network: PairScorerNetwork, rated: Sequence[RatedPairs]
+) -> dict[str, Agreement]:
+    """By data set."""
+    network.eval()
+    found = {}
+    for pairs in rated:
+        scores = score_pairs(network, pairs.queries, pairs.responses)
+        both = correlations(scores, pairs.ratings, None, ["pearson", "spearman"])
+        found[pairs.name] = Agreement(
+            both["pearson"].value, both["spearman"].value, len(pairs.ratings)
+        )
+    return found
+
+
+class PairScorerLearner(NetworkLearner):
+    """A scorer, pairs to learn from and pairs to validate on.
 
     held_out        pairs to validate on, `wrong` the rows whose responses are wrong for them
     labels          None: all variants are right, and one of them may stand for the response
@@ -146,6 +126,8 @@ class PairScorerRecipe:
     random_every    every so many epochs negatives are random, as in the released code; 0: never
     epochs_before   those of earlier stages, which count for `random_every`
     """
+
+    network: PairScorerNetwork
 
     def __init__(
         self,
@@ -176,14 +158,11 @@ class PairScorerRecipe:
         self._epochs_before = epochs_before
         self._labels = None if labels is None else _by_row(labels, variants_of(pairs), len(pairs))
 
-    def parameters(self) -> Mapping[str, torch.nn.Parameter]:
-        return dict(self.network.named_parameters())
-
-    def batches(self, epoch: int) -> list[Batch]:
+    def batches(self, epoch: int) -> list[PairBatch]:
         generator = np.random.default_rng([self._seed, epoch])
         often = self._random_every
-        by_lot = often and (epoch + self._epochs_before) % often == 0
-        name: SamplerName | None = "random" if by_lot else self._sampler_name
+        at_random = often and (epoch + self._epochs_before) % often == 0
+        name: SamplerName | None = "random" if at_random else self._sampler_name
         negatives = self._sampler.sample(generator, name)
         itself = np.full(len(self._pairs), -1, dtype=np.int64)
         if self._labels is None:
@@ -200,7 +179,7 @@ class PairScorerRecipe:
             wrong = itself
         order = generator.permutation(len(self._pairs))
         return [
-            Batch(rows, chosen[rows], negatives[rows], wrong[rows], _given(labelled[rows]))
+            PairBatch(rows, chosen[rows], negatives[rows], wrong[rows], _given(labelled[rows]))
             for rows in (order[i : i + self._batch] for i in range(0, len(order), self._batch))
         ]
 
@@ -220,7 +199,7 @@ class PairScorerRecipe:
             found[place] = choices[int(lot * len(choices))]
         return found
 
-    def loss(self, batch: Batch) -> torch.Tensor:
+    def loss(self, batch: PairBatch) -> torch.Tensor:
         self.network.train()
         queries = self._pairs.queries[batch.rows]
         right = self._pairs.edited(batch.rows, batch.variants)

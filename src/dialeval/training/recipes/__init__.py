@@ -1,0 +1,38 @@
+"""The recipes, one file each, by the names of `dialeval train`. Nothing is imported before use."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from dialeval.errors import UsageError, did_you_mean
+from dialeval.options import build
+from dialeval.training.recipe import Recipe
+
+RECIPES: Mapping[str, str] = {
+    "bert-ruber": "bert_ruber:BertRuber",
+    "pone": "pone:Pone",
+    "mme-fluency": "mme_fluency:MmeFluency",
+    "mme-relevance": "mme_relevance:MmeRelevance",
+    "mme-engagement": "mme_engagement:MmeEngagement",
+}
+"""Name -> module of this package and class."""
+
+
+def find_recipe(name: str) -> type[Recipe[Any]]:
+    if name not in RECIPES:
+        known = ", ".join(RECIPES)
+        raise UsageError(f"no recipe {name!r}.{did_you_mean(name, RECIPES)} There are: {known}")
+    module, _, cls = RECIPES[name].partition(":")
+    found: type[Recipe[Any]] = getattr(importlib.import_module(f"{__name__}.{module}"), cls)
+    return found
+
+
+def make_recipe(recipe: str | Recipe[Any], options: Mapping[str, Any]) -> Recipe[Any]:
+    """A recipe by name with checked options; one that is made already takes none."""
+    if isinstance(recipe, Recipe):
+        if options:
+            raise UsageError(f"recipe {recipe.name!r} is made: give its options when making it")
+        return recipe
+    return build(find_recipe(recipe), options, f"recipe {recipe!r}")

@@ -1,0 +1,352 @@
+"""`dialeval train bert-ruber`: does a response fit its query? Learned against random ones.
+
+    scorer.json          what is read and how: encoder, pooling, rule for the context, sizes
+    scorer.safetensors   the weights, 16 bits
+    seeds.json           every seed that was trained: accuracies, agreement with people
+    labels.svg           how many labels each round of the filter changed, if there was one (PONE)
+    boundary.svg         where the scorer separates good from bad (learners/decision_boundary.py)
+
+Of several seeds the one with the highest accuracy on held-out pairs is kept. Rated sets that are on
+this machine are reported one by one, and as mean and deviation over the seeds; nothing is chosen by
+them. The vectors of a corpus are computed once and stored in the cache. `pone` extends this recipe:
+what it adds is fixed here to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from dialeval.errors import UsageError
+from dialeval.metric import option
+from dialeval.model_store.presets import PRESETS
+from dialeval.question import ModelSource
+from dialeval.training.recipe import (
+    Measures,
+    Prepared,
+    Progress,
+    Recipe,
+    epochs_option,
+    patience_option,
+)
+from dialeval.training.settings import Settings
+
+if TYPE_CHECKING:
+    from dialeval.models.pair_scorer import PairScorerConfig, PairScorerNetwork
+    from dialeval.training.examples.negatives import NegativeSampler, SamplerName, SamplerOptions
+    from dialeval.training.examples.pair_vectors import PairData, RatedPairs, Split
+    from dialeval.training.learners.label_filter import FilterOptions
+    from dialeval.training.learners.pair_scorer import Agreement
+    from dialeval.training.learners.pair_scorer_stages import Fitted
+    from dialeval.training.run import Training
+
+
+@dataclass(frozen=True)
+class TrainedSeed:
+    """One seed: its network, and what was measured of the weights as they are saved."""
+
+    seed: int
+    fitted: Fitted
+    accuracy: Mapping[str, float]
+    agreement: Mapping[str, Agreement]
+
+    def to_record(self) -> dict[str, Any]:
+        return {
+            "seed": self.seed,
+            "accuracy": dict(self.accuracy),
+            "agreement": {name: asdict(found) for name, found in self.agreement.items()},
+            "rounds": [asdict(one) for one in self.fitted.rounds],
+        }
+
+
+@dataclass
+class PreparedPairs(Prepared[Any]):
+    """Every seed has a learner of its own: `learner` is None, and `seeds` are those trained."""
+
+    pairs: PairData
+    rated: Sequence[RatedPairs]
+    seeds: list[TrainedSeed] = field(default_factory=list)
+
+    @property
+    def best(self) -> TrainedSeed:
+        return max(self.seeds, key=lambda one: one.accuracy["validation"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BertRuber(Recipe[PreparedPairs]):
+    """Teach BERT-RUBER which responses fit a query, against random ones."""
+
+    name: ClassVar[str] = "bert-ruber"
+    metric: ClassVar[str] = "bert-ruber"
+    title: ClassVar[str] = "BERT-RUBER"
+
+    model: str = option(
+        PRESETS["default"]["encoder"], "Read texts with this encoder, which is not trained."
+    )
+    context: Literal["last", "sum", "weighted"] = option(
+        "weighted",
+        "Choose the query. last: the turn before the response. sum: the sum of the vectors of all"
+        " turns before it. weighted: their mean, each with half the weight of the next one.",
+    )
+    pairs: int = option(
+        45_000, "Learn from at most this many pairs, drawn at random; 0: from all.", low=0
+    )
+    matrix: Literal["identity", "uniform"] = option(
+        "identity",
+        "Initialise the matrix of the scorer. uniform: random numbers between 0 and 1, as in the"
+        " released code.",
+    )
+    epochs: int = epochs_option(100)
+    patience: int = patience_option(10)
+    seeds: int = option(1, "Train with this many seeds and keep the best on held-out pairs.", low=1)
+
+    pooling: Literal["mean", "cls", "max"] = "mean"
+    truncate_words: int = 100
+    hidden: tuple[int, ...] = (256, 512, 128)
+    dropout: float = 0.5
+    batch: int = 256
+    rate: float = 1e-3
+    source: ModelSource | None = field(default=None, repr=False, compare=False)
+
+    # What `pone` has options for.
+    positives = "none"
+    variants = 5
+    random_every = 0
+    edit_negatives = True
+    compare_with = ""
+
+    @property
+    def sampler_options(self) -> SamplerOptions:
+        """Where wrong responses come from."""
+        from dialeval.training.examples.negatives import SamplerOptions
+
+        return SamplerOptions("random")
+
+    @property
+    def filter_options(self) -> FilterOptions:
+        """How labels of variants are filtered."""
+        from dialeval.training.learners.label_filter import FilterOptions
+
+        return FilterOptions("none")
+
+    def filter_for(self, data: PairData) -> FilterOptions:
+        """The filter as far as it applies: without variants there are no labels to filter."""
+        from dialeval.training.learners.label_filter import FilterOptions
+
+        return self.filter_options if len(data.train.variants) else FilterOptions("none")
+
+    def first_sampler(self, data: PairData) -> SamplerName:
+        """The sampler of stage 0: the released code learns its first labels from random ones."""
+        released = self.filter_for(data).mode == "released"
+        return "random" if released else self.sampler_options.name
+
+    def settings(self) -> Settings:
+        """As in the paper: Adam at 1e-3 throughout, gradients clipped at 10."""
+        return Settings(
+            epochs=self.epochs,
+            learning_rate=self.rate,
+            weight_decay=1e-4,
+            clip=10.0,
+            patience=self.patience,
+            seed=self.seed,
+            optimizer="adam",
+            schedule="constant",
+        )
+
+    def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedPairs:
+        from dialeval.model_store.locate import locate
+        from dialeval.models.source import Models
+        from dialeval.training.examples.pair_vectors import load_pair_data, load_rated
+
+        if self.source is None and (role := locate(self.model).role) != "encoder":
+            raise UsageError(
+                f"model {self.model!r} has the role {role}: a pair scorer reads vectors of an"
+                " encoder. See: dialeval models"
+            )
+        self._compared()  # one that cannot be compared is an error before anything is computed
+        pairs = load_pair_data(data, self, progress)
+        corpus = pairs.corpus
+        return PreparedPairs(
+            None,
+            "",
+            self.model,
+            {
+                "corpus": corpus.name,
+                "sha256": corpus.digest(),
+                "pairs to learn from": len(corpus.train),
+                "variants of responses": sum(map(len, pairs.train.of_pair)),
+                "pairs for validation": len(corpus.validation),
+                "pairs for test": len(corpus.test),
+                **corpus.left_out.facts(),
+            },
+            {
+                "data": corpus.digest(),
+                "encoder": (self.source or Models()).fingerprint(self.model),
+            },
+            pairs,
+            load_rated(self, progress),
+            config=_prefixed("sampler", asdict(self.sampler_options))
+            | _prefixed("filter", asdict(self.filter_for(pairs)))
+            | {"sampler of the first stage": self.first_sampler(pairs)},
+        )
+
+    def learn(self, prepared: PreparedPairs, training: Training) -> Sequence[Mapping[str, float]]:
+        from dialeval.training.learners.pair_scorer_stages import fit
+
+        for seed in range(self.seed, self.seed + self.seeds):
+            if self.seeds > 1:
+                training.progress.say(f"seed {seed}")
+            fitted = fit(prepared.pairs, self, seed, training)
+            prepared.seeds.append(_measured(seed, fitted, prepared))
+            training.progress.finished(len(prepared.seeds), self.seeds)
+        best = prepared.best
+        seeds = ", ".join(str(one.seed) for one in prepared.seeds)
+        prepared.seed = best.seed
+        prepared.summary = (
+            f"{self.title} scorer on {self.model}: does a response fit its query?"
+            f" Seed {best.seed} of {seeds}, the best on held-out pairs."
+        )
+        return best.fitted.curve
+
+    def save(self, prepared: PreparedPairs, out: Path) -> None:
+        import numpy as np
+
+        from dialeval.model_store.scorer_directory import save_scorer
+        from dialeval.models.pair_scorer import PairScorerConfig
+        from dialeval.pictures import line_chart
+        from dialeval.storage import write_json, write_text
+        from dialeval.training.learners.decision_boundary import draw_boundaries
+
+        best = prepared.best.fitted
+        config = PairScorerConfig(
+            self.name,
+            self.model,
+            self.pooling,
+            self.context,
+            prepared.pairs.dimensions,
+            self.hidden,
+            self.truncate_words,
+        )
+        save_scorer(out, config.to_record(), best.network)
+        write_json(out / "seeds.json", [one.to_record() for one in prepared.seeds])
+        networks = {**self._compared(), self.title: best.network}
+        drawing = draw_boundaries(networks, prepared.pairs, np.random.default_rng(0))
+        write_text(out / "boundary.svg", drawing.svg())
+        if best.rounds:
+            changes = [(float(n), float(one.changed)) for n, one in enumerate(best.rounds, 1)]
+            chart = line_chart(
+                {"labels that changed": changes},
+                title="Label filter",
+                x_label="round",
+                y_label="labels of variants",
+            )
+            write_text(out / "labels.svg", chart.svg())
+
+    def measure(self, prepared: PreparedPairs, progress: Progress) -> Measures:
+        best, rounds = prepared.best, prepared.best.fitted.rounds
+        scores: dict[str, float | None] = {
+            f"accuracy on {what}": value for what, value in best.accuracy.items()
+        }
+        if rounds:
+            scores |= {
+                "label filter: rounds": len(rounds),
+                "label filter: labels that changed in the last round": rounds[-1].changed,
+            }
+        if len(prepared.seeds) > 1:
+            accuracies = [one.accuracy["validation"] for one in prepared.seeds]
+            scores["accuracy on validation: mean over the seeds"] = fmean(accuracies)
+        table = [{"round": number, **asdict(one)} for number, one in enumerate(rounds, start=1)]
+        return Measures(scores, tables={"Label filter": table})
+
+    def agreement(
+        self, prepared: PreparedPairs, out: Path, progress: Progress
+    ) -> dict[str, float | None]:
+        """Of the scorer alone, seed by seed: the vectors of rated answers are at hand."""
+        from dialeval.training.agreement import title
+
+        scores: dict[str, float | None] = {}
+        for rated in prepared.rated:
+            name = title(rated.name, rated.quality, len(rated.ratings))
+            values = [one.agreement[rated.name].spearman for one in prepared.seeds]
+            known = [value for value in values if value is not None]
+            scores[name] = prepared.best.agreement[rated.name].spearman
+            if len(known) > 1:
+                scores |= {
+                    f"{name}: mean over {len(known)} seeds": fmean(known),
+                    f"{name}: standard deviation": stdev(known),
+                }
+        return scores
+
+    def _compared(self) -> dict[str, PairScorerNetwork]:
+        """Another trained scorer whose boundary is drawn for comparison, by its title."""
+        if not self.compare_with:
+            return {}
+        from dialeval.training.recipes import find_recipe
+
+        config, network = load_scorer(Path(self.compare_with))
+        if (config.encoder, config.pooling) != (self.model, self.pooling):
+            raise UsageError(
+                f"{self.compare_with} cannot be compared: it reads {config.pooling} vectors of"
+                f" {config.encoder!r}, not {self.pooling} vectors of {self.model!r}"
+            )
+        recipe: Any = find_recipe(config.metric)
+        return {recipe.title: network}
+
+
+def load_scorer(directory: Path) -> tuple[PairScorerConfig, PairScorerNetwork]:
+    """What a trained directory holds."""
+    from dialeval.model_store.scorer_directory import DESCRIPTION, load_network, read_scorer
+    from dialeval.models.pair_scorer import PairScorerConfig, PairScorerNetwork
+
+    if not (directory / DESCRIPTION).exists():
+        raise UsageError(f"{directory} holds no trained pair scorer: there is no {DESCRIPTION}")
+    if (kind := read_scorer(directory)["kind"]) != "pair-scorer":
+        raise UsageError(
+            f"{directory} holds a {kind}; expected a result of train bert-ruber or train pone"
+        )
+    config = PairScorerConfig.read(directory)
+    network = PairScorerNetwork(config.dimensions, config.hidden)
+    load_network(network, directory)
+    return config, network
+
+
+def _measured(seed: int, fitted: Fitted, prepared: PreparedPairs) -> TrainedSeed:
+    """Measures the weights rounded to 16 bits, as they are saved."""
+    import torch
+
+    from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
+    from dialeval.training.learners.pair_scorer import measure_agreement
+
+    network, data = fitted.network.eval(), prepared.pairs
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.copy_(parameter.half())
+    answers = [data.corpus.texts[pair.response] for pair in data.corpus.test]
+    weighted = NegativeSampler(
+        SamplerOptions("weighted"), answers, lambda rows: data.test.responses[rows].numpy()
+    )
+    found = {
+        "validation": _accuracy(network, data, "validation"),
+        "test": _accuracy(network, data, "test"),
+        "test, weighted negatives": _accuracy(network, data, "test", weighted),
+    }
+    return TrainedSeed(seed, fitted, found, measure_agreement(network, prepared.rated))
+
+
+def _accuracy(
+    network: PairScorerNetwork, data: PairData, split: Split, sampler: NegativeSampler | None = None
+) -> float:
+    import numpy as np
+
+    from dialeval.training.learners.pair_scorer import accuracy
+
+    drawn = sampler.sample(np.random.default_rng(0)) if sampler else data.random_negatives(split)
+    return accuracy(network, getattr(data, split), drawn)
+
+
+def _prefixed(name: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """`sampler temperature` for what stands inside `sampler`."""
+    return {f"{name} {inner}": value for inner, value in record.items()}
