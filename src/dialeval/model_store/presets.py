@@ -67,9 +67,9 @@ token-encoder     BERTScore
 composition       the weights of mme-crs and mme-avg, which hold for the models of their terms
 """
 
-_SIMCSE = "--backbone princeton-nlp/sup-simcse-bert-base-uncased"
-_BERT = "--backbone bert-base-uncased"
-_PAIRS = "dialeval train mme-relevance --way pair --data dailydialog"
+_SIMCSE = "--model princeton-nlp/sup-simcse-bert-base-uncased"
+_BERT = "--model bert-base-uncased"
+_PAIRS = "dialeval train mme-relevance --architecture cross-encoder --data dailydialog"
 
 TRAINED: Mapping[str, Mapping[str, str]] = {
     "paper": {
