@@ -6,12 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from dialeval.training.examples.stopwords import STOPWORDS
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dialeval.training.examples.fluency import (
     SHUFFLE_DROP_REPEAT_USL_H,
+    STOPWORDS,
     Word,
     drop_stopwords,
     drop_words,

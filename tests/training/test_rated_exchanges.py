@@ -4,7 +4,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from dialeval.training.mme_fluency import fluency_lesson
 from training.chat_files import write_dialogues
 
 from dialeval.readers import load
@@ -18,6 +17,7 @@ from dialeval.training.examples.rated_exchanges import (
     without_rated,
     write_exchanges,
 )
+from dialeval.training.recipes.mme_fluency import MmeFluency
 
 QUERY = "I'd like to see the manager about this."
 ANSWER = "He isn't here until Monday, I am afraid!"
@@ -102,8 +102,7 @@ def test_what_lies_on_the_machine_does_not_decide_what_is_learned_from(tmp_path,
     rated.parent.mkdir(parents=True)
 
     def digest():
-        lesson = fluency_lesson([path], examples=10, held_out=2, seed=0, licence=None)
-        return lesson.digest
+        return MmeFluency(examples=20, held_out=2).example_sets([path]).digest
 
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "data"))
     without = digest()

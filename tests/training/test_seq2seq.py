@@ -9,7 +9,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra 'train'")
 
-from dialeval.training.schedules import share_of_rate  # noqa: E402
 
 from dialeval.errors import UsageError  # noqa: E402
 from dialeval.generation.generator import load_generator  # noqa: E402
@@ -217,13 +216,13 @@ def test_the_loss_is_per_pair_or_per_token_and_smoothed():
 
 def test_the_learning_rate_follows_the_papers():
     noam = TRANSFORMER_PAPER.settings
-    rates = [noam.learning_rate * share_of_rate(noam, n - 1, 10**5, 1) for n in (1, 8000, 32000)]
+    rates = [noam.learning_rate * noam.share_of_rate(n - 1, 10**5, 1) for n in (1, 8000, 32000)]
     # Vaswani et al., equation 3, with d = 512, 8000 steps to warm up and OpenNMT's factor 2.
     assert rates == pytest.approx(
         [2 / 512**0.5 / 8000**1.5, 2 / (512 * 8000) ** 0.5, 2 / 4048], 2e-3
     )
     halving = LSTM_PAPER.settings
-    by_epoch = [halving.learning_rate * share_of_rate(halving, 9 * e, 1, 9) for e in range(11)]
+    by_epoch = [halving.learning_rate * halving.share_of_rate(9 * e, 1, 9) for e in range(11)]
     assert by_epoch == [1.0] * 8 + [0.5, 0.25, 0.125]
 
 
