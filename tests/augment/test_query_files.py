@@ -4,7 +4,7 @@ import pytest
 
 from dialeval.augment import Paraphrase, Query, read_queries, write_queries
 from dialeval.augment.queries import query_of
-from dialeval.errors import InputError, JobError
+from dialeval.errors import InputError, JobError, UsageError
 from dialeval.sample import Sample, Turn
 
 
@@ -63,10 +63,18 @@ def test_the_query_of_a_chat_is_what_the_user_said_before_each_answer(tmp_path):
     said.append(("assistant", "Bob."))
     messages = [{"role": role, "content": text} for role, text in said]
     path = lines(tmp_path / "chat.jsonl", {"id": "c", "messages": messages})
-    assert list(read_queries(path)) == [
-        Query("c#1", "Hi!", (), ("Be kind.",)),
-        Query("c#3", "Who?", (Turn("Hi!", "user"), Turn("Hello.", "system")), ("Be kind.",)),
-    ]
+    for asked, facts in (("leave-out", ()), ("facts", ("Be kind.",))):
+        assert list(read_queries(path, system_prompt=asked)) == [
+            Query("c#1", "Hi!", (), facts),
+            Query("c#3", "Who?", (Turn("Hi!", "user"), Turn("Hello.", "system")), facts),
+        ]
+    assert list(read_queries(path)) == list(read_queries(path, system_prompt="leave-out"))
+
+
+def test_a_system_prompt_is_asked_for_in_vain_where_there_is_no_chat_log(tmp_path):
+    (tmp_path / "q.txt").write_text("Who?\n")
+    with pytest.raises(UsageError, match="is for chat logs"):
+        read_queries(tmp_path / "q.txt", system_prompt="facts")
 
 
 def test_a_context_that_rival_systems_answered_is_asked_once(tmp_path):

@@ -154,3 +154,51 @@ def test_the_other_verbs_of_data_are_still_there(dialeval, data):
     assert "topical-chat" in dialeval("data", "formats").out
     done = dialeval("data", "check", "examples/three-bots.jsonl", "-q")
     assert "samples" in done.out
+
+
+@pytest.fixture
+def long_records(tmp_path):
+    """Files of every kind with one record of more than 2^20 characters."""
+    long = "a " * 600_000
+    files = {
+        "answers.jsonl": {
+            "id": "1",
+            "context": ["Who?"],
+            "response": long,
+            "ratings": {"o": [1, 2]},
+        },
+        "scores.jsonl": {"id": "1", "mine": 1, "note": long},
+        "queries.jsonl": {"id": "1", "query": long, "variants": [{"query": "Who?"}]},
+        "short.jsonl": {"id": "1", "query": "What?", "variants": [{"query": "Who?"}]},
+        "replies.jsonl": {"messages": [{"role": "user", "content": "What?"}], "reply": long},
+    }
+    for name, record in files.items():
+        (tmp_path / name).write_text(json.dumps(record) + "\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        ("score @/answers.jsonl -m length", "answers"),
+        ("data check @/answers.jsonl", "answers"),
+        ("data convert @/answers.jsonl -o @/made.jsonl", "answers"),
+        ("raters @/answers.jsonl", "answers"),
+        ("agree @/answers.jsonl --scores @/scores.jsonl", "answers"),
+        ("augment @/queries.jsonl --with eda:variants=1 -o @/made.jsonl", "queries"),
+        ("probe replay:@/replies.jsonl --queries @/queries.jsonl -o @/probe", "queries"),
+        ("probe replay:@/replies.jsonl --queries @/short.jsonl -o @/probe", "replies"),
+        ("rate @/answers.jsonl --host 192.0.2.1 --db @/ratings.db", "answers"),
+    ],
+)
+def test_every_verb_that_reads_files_can_be_told_that_a_record_is_large(
+    dialeval, long_records, words, file
+):
+    arguments = words.replace("@", str(long_records)).split()
+    refused = dialeval(*arguments, "--largest-record", "1")
+    told = " ".join((refused.out + refused.err).split())
+    assert refused.code == 2
+    assert f"{file}.jsonl:1: the line is longer than 1,048,576 characters" in told
+    assert "raise --largest-record (now 1)" in told
+    taken = dialeval(*arguments, "--largest-record", "2")
+    assert "--largest-record" not in taken.out + taken.err

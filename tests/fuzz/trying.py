@@ -24,7 +24,9 @@ from dialeval.cli import app, main
 from dialeval.errors import DialevalError
 
 SECONDS = 30.0
-"""A case takes some hundredths of a second, and more on a machine that is busy."""
+"""Of computing: a case takes some hundredths of a second, however busy the machine is."""
+WAITING = 20.0
+"""Times as long may pass on the clock, for what waits and computes nothing."""
 
 
 class HangError(BaseException):
@@ -66,13 +68,19 @@ def deadline(seconds: float = SECONDS) -> Iterator[None]:
     def over(number: int, frame: Any) -> None:
         raise HangError(f"no end after {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timers = (
+        (signal.ITIMER_PROF, signal.SIGPROF, 1.0),
+        (signal.ITIMER_REAL, signal.SIGALRM, WAITING),
+    )
+    before = {number: signal.signal(number, over) for _, number, _ in timers}
+    for timer, _, times in timers:
+        signal.setitimer(timer, seconds * times)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, number, _ in timers:
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def run(*arguments: str | Path, seconds: float = SECONDS) -> Tried:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dialeval.errors import InputError
 from dialeval.readers import Place, Problems, ReadOptions, Source, UnreadableError, convert, load
 from dialeval.readers.detect import detect
+from dialeval.readers.fields import SPEAKERS
 from dialeval.registry import READERS
 from dialeval.sample import Rating, Sample, Turn, Variant
 
@@ -158,6 +159,7 @@ def test_hostile_json_is_a_problem(tmp_path: Path, content: str, format: str) ->
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=10)
 texts = names.filter(str.strip)
+speakers = names.map(lambda name: SPEAKERS.get(name.lower(), name))  # readers know these names
 numbers = st.floats(-1e6, 1e6)
 ratings = st.builds(
     Rating,
@@ -167,7 +169,7 @@ ratings = st.builds(
 samples = st.builds(
     Sample,
     id=texts,
-    context=st.lists(st.builds(Turn, names, names), min_size=1, max_size=3).map(tuple),
+    context=st.lists(st.builds(Turn, names, speakers), min_size=1, max_size=3).map(tuple),
     response=st.none() | names,
     references=st.lists(texts, max_size=2).map(tuple),
     facts=st.lists(texts, max_size=2).map(tuple),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import itertools
@@ -9,8 +10,11 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 
@@ -55,28 +59,21 @@ def test_a_damaged_archive_is_a_problem(read: Read) -> None:
         read(bytes(packed))
 
 
-def test_a_small_archive_of_a_huge_line_is_an_error(
-    read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DIALEVAL_LONGEST_RECORD", "1000000")
-    reading = read(zstandard.compress(b'{"response": "' + b"a" * (1 << 24)))
-    assert reading.problems == [
-        ":1: the line is longer than 1,000,000 characters. If that is right, set"
-        " DIALEVAL_LONGEST_RECORD to a larger number"
+def test_a_small_archive_of_a_huge_line_is_an_error(read: Read) -> None:
+    packed = zstandard.compress(b'{"response": "' + b"a" * (1 << 24))
+    assert read(packed, largest_record=1).problems == [
+        ":1: the line is longer than 1,048,576 characters. If that is right, raise"
+        " --largest-record (now 1)"
     ]
 
 
-def test_a_long_record_is_refused_until_the_limit_is_raised(
-    read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_record_is_refused_until_the_limit_is_raised(read: Read) -> None:
     line = b'{"response": "' + b"a " * (1 << 22) + b'"}\n'
     for record in (line, b"[" + line + b"]"):
         assert "is longer than 8,388,608 characters" in read(record).problems[0]
-        monkeypatch.setenv("DIALEVAL_LONGEST_RECORD", "20000000")
-        reading = read(record)
+        reading = read(record, largest_record=20)
         assert not reading.problems
         assert len(reading.samples) == 1
-        monkeypatch.delenv("DIALEVAL_LONGEST_RECORD")
 
 
 def test_an_archive_of_blank_lines_is_given_up_early(read: Read) -> None:
@@ -93,20 +90,40 @@ def test_unpacked_blocks_are_bounded() -> None:
     assert max(sizes) <= archive.BLOCK
 
 
-def test_a_table_with_more_columns_than_a_row_can_mean_is_refused(
-    read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_with_more_columns_than_a_row_can_mean_is_refused(read: Read) -> None:
     table = "\n".join(",".join(["response", *(f"c{i}" for i in range(5000))]) for _ in range(2))
-    assert "header: the table has more than 4,096 columns" in read(table.encode()).problems[0]
-    monkeypatch.setenv("DIALEVAL_MOST_COLUMNS", "6000")
-    assert len(read(table.encode()).samples) == 1
+    assert "the table has more than 4,096 columns" in read(table.encode()).problems[0]
+    assert len(read(table.encode(), largest_record=16).samples) == 1
 
 
-@pytest.mark.parametrize("given", ["many", "0", "-1", ""])
-def test_a_limit_is_a_whole_number(read: Read, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
-    monkeypatch.setenv("DIALEVAL_LONGEST_RECORD", given)
-    with pytest.raises(UsageError, match="expected a whole number above 0"):
-        read(RECORDS)
+def test_a_long_cell_is_refused_until_the_limit_is_raised(read: Read) -> None:
+    table = b'id,response\n1,"' + b"a " * 100_000 + b'"\n'
+    assert "a cell is longer than 131,072 characters" in read(table).problems[0]
+    before = csv.field_size_limit()
+    assert len(read(table, largest_record=16).samples) == 1
+    assert csv.field_size_limit() == before
+
+
+def test_a_large_text_that_parquet_holds_once_is_not_held_for_every_row(tmp_path: Path) -> None:
+    rows, text = 300, "a " * (1 << 20)
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([text]))
+    turns = pa.StructArray.from_arrays([pa.array(["user"] * rows), texts], ["speaker", "text"])
+    context = pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), turns)
+    table = pa.table({"context": context, "response": texts})
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(table, path, compression="zstd", dictionary_pagesize_limit=1 << 30)
+    assert path.stat().st_size < 10_000
+    before = pa.default_memory_pool().max_memory()
+    taken = list(islice(load(path), 3))
+    assert [(sample.context[0].text, sample.response) for sample in taken] == [(text, text)] * 3
+    assert pa.default_memory_pool().max_memory() - before < 30 * len(text)
+    with pytest.raises(InputError, match=r":1: the record is longer than 1,048,576 characters"):
+        list(load(path, largest_record=1))
+
+
+def test_a_limit_is_at_least_one(read: Read) -> None:
+    with pytest.raises(UsageError, match="largest_record must be at least 1, not 0"):
+        read(RECORDS, largest_record=0)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

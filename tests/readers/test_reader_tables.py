@@ -62,7 +62,7 @@ def test_line_numbers_are_right_after_cells_with_line_breaks(read: Read) -> None
 
 def test_a_quote_that_is_never_closed_is_an_error(read: Read) -> None:
     reading = read('response,id\na,1\n"b,2\n' + "c,3\n" * 200_000, name="t.csv")
-    assert reading.problems[0].startswith(":3: field larger than field limit")
+    assert reading.problems[0].startswith(":3: a cell is longer than 131,072 characters")
     reading = read('response,id\na,1\n"b,2\n', name="t.csv")
     assert reading.problems == [
         ":3: unexpected end of data: is a quote not closed, or not doubled inside a cell?"

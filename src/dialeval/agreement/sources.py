@@ -26,6 +26,7 @@ from typing import Any
 
 from dialeval.agreement.joining import differing_fields
 from dialeval.errors import InputError, Problem, UsageError, did_you_mean
+from dialeval.limits import USUAL, Limits
 from dialeval.metric import Direction
 from dialeval.readers import parquet
 from dialeval.readers.json_stream import json_records
@@ -50,12 +51,13 @@ def load_ratings(
     columns: Mapping[str, str] | None = None,
     ratings: Sequence[str] = (),
     scales: Mapping[str, tuple[float, float]] | None = None,
+    largest_record: int = USUAL,
 ) -> Samples:
     """As `dialeval.load`, but a record may consist of an id and ratings, and a run stands for the
     samples that were scored in it."""
     options = replace(read_options(columns or {}, ratings, scales or {}), texts=False)
     files = [file for path in paths for file in _samples_of(path)]
-    opened, problems = open_sources(files, format)
+    opened, problems = open_sources(files, format, Limits(largest_record))
     if problems:
         raise InputError(problems)
     return Samples(opened, options)
@@ -118,13 +120,13 @@ Row = tuple[int, Mapping[str, Any]]
 ID, NOTE = "id", ".note"
 
 
-def read_all_scores(paths: Sequence[Path]) -> Scores:
+def read_all_scores(paths: Sequence[Path], largest_record: int = USUAL) -> Scores:
     """The scores of several tables or runs together."""
     _check_runs_agree(paths)
     joined: dict[str, dict[str, float | None]] = {}
     origins: dict[str, dict[str, Path]] = {}
     for path in paths:
-        for metric, scores in read_scores(path).items():
+        for metric, scores in read_scores(path, largest_record).items():
             known, seen = joined.setdefault(metric, {}), origins.setdefault(metric, {})
             if twice := next((ident for ident in scores if ident in known), None):
                 raise UsageError(
@@ -152,7 +154,7 @@ def _check_runs_agree(paths: Sequence[Path]) -> None:
                 )
 
 
-def read_scores(path: Path) -> Scores:
+def read_scores(path: Path, largest_record: int = USUAL) -> Scores:
     """An empty cell or NaN is a missing score; all else must be a number."""
     problems = Problems()
     place = Place(problems, str(path))
@@ -160,7 +162,7 @@ def read_scores(path: Path) -> Scores:
     if _is_run(path):
         return scores_of_run(open_run(path))
     try:
-        source = Source(path)
+        source = Source(path, limits=Limits(largest_record))
         if source.is_directory:
             raise UsageError(f"{path}: is a folder, not a table of scores")
         if source.is_missing:
@@ -278,11 +280,10 @@ def _parquet_rows(source: Source) -> Iterator[Row]:
             table = pq.ParquetFile(file, page_checksum_verification=True)
             header = [str(name) for name in table.schema_arrow.names]
             _check_header(source.name, header)
-            for batch in table.iter_batches(columns=[ID, *_scored(header)]):
-                for row in batch.to_pylist():
-                    number += 1
-                    # The notes tell scores from the rest, and are not read themselves.
-                    yield number, row
+            # The notes tell scores from the rest, and are not read themselves.
+            wanted = [ID, *_scored(header)]
+            for number, row in enumerate(parquet.rows_within(file, wanted, source.limits), 1):
+                yield number, row
     except (pa.ArrowException, OSError, ValueError) as error:
         first_line = (str(error).splitlines() or [""])[0][:200]
         raise UnreadableError(f"not a valid Parquet file: {first_line}", number) from error

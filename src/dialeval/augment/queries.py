@@ -26,12 +26,20 @@ from typing import Any
 from dialeval.augment.query import Paraphrase, Query
 from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import InputError, JobError, Problem, UsageError
+from dialeval.limits import USUAL, Limits
 from dialeval.readers import fields
 from dialeval.readers.detect import detect
 from dialeval.readers.id_set import IdSet
 from dialeval.readers.json_stream import first_keys, json_records
-from dialeval.readers.load import Bad, PathLike, read_options
-from dialeval.readers.reader import Place, Problems, Reader, ReadOptions, UnreadableError
+from dialeval.readers.load import Bad, PathLike, check_system_prompt, read_options
+from dialeval.readers.reader import (
+    Place,
+    Problems,
+    Reader,
+    ReadOptions,
+    SystemPrompt,
+    UnreadableError,
+)
 from dialeval.readers.source import Source
 from dialeval.registry import READERS
 from dialeval.sample import Sample, Turn
@@ -46,32 +54,38 @@ def read_queries(
     *paths: PathLike,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
+    system_prompt: SystemPrompt = "leave-out",
+    largest_record: int = USUAL,
     bad: Bad = "raise",
     limit: int | None = None,
 ) -> Queries:
     """Queries from files, folders, data sets by name or `-`; arguments as in `dialeval.load`.
 
-    `format` may be that of a file of dialogues, `queries` or `text`.
+    `format` may be that of a file of dialogues, `queries` or `text`. With `system_prompt="facts"`
+    the system that is asked is told what the assistant of a chat log was told.
     """
     if not paths:
         raise UsageError("no file given")
-    # What a chat log told its assistant is told to the one that is asked now.
-    options = read_options(columns or {}, (), {}, "facts")
-    opened, problems = [], []
+    options = read_options(columns or {}, (), {}, system_prompt)
+    limits = Limits(largest_record)
+    opened, problems, formats = [], [], set()
     labels: Counter[str] = Counter()
     for target in (target for path in paths for target in resolve(path)):
-        source = Source(target.path)
+        source = Source(target.path, limits=limits)
         labels[source.label] += 1
         if (times := labels[source.label]) > 1:  # ids are made of it: they must not clash
             source.label = f"{source.label}-{times}"
         try:
             source.check()
-            opened.append((source, _read(source, format or target.format or None)))
+            name, read = _read(source, format or target.format or None)
+            opened.append((source, read))
+            formats.add(name)
         except UnreadableError as error:
             hint = name_hint(source.name) if source.is_missing else ""
             problems.append(Problem(source.name, error.line, error.field, error.problem + hint))
     if problems:
         raise InputError(problems)
+    check_system_prompt(system_prompt, formats)
     return Queries(opened, options, bad, limit)
 
 
@@ -144,23 +158,25 @@ def write_queries(queries: Iterable[Query], destination: str | os.PathLike[str])
     return count
 
 
-def _read(source: Source, format: str | None) -> Read:
-    """How to read this source: as it was named, or by its content."""
+def _read(source: Source, format: str | None) -> tuple[str, Read]:
+    """The format of this source, as it was named or by its content, and how to read it."""
+    records: tuple[str, Read] = ("queries", _read_records)
+    lines: tuple[str, Read] = ("text", _read_lines)
     if format is not None:
-        named = {"queries": _read_records, "text": _read_lines}
+        named = {name: (name, read) for name, read in (records, lines)}
         return named.get(format) or _from_dialogues(READERS.get(format))
     keys = set() if source.is_directory else first_keys(source)
     if "query" in keys or ("context" in keys and not keys & {"response", "variants"}):
-        return _read_records
+        return records
     start = "" if source.is_directory else source.text_head.lstrip()
     if start.startswith(('"', '["')):
-        return _read_records
+        return records
     try:
         return _from_dialogues(detect(source))
     except UnreadableError:
         if not start or "\0" in start or start[0] in "{[" or source.path.suffix not in ("", ".txt"):
             raise
-    return _read_lines
+    return lines
 
 
 def _read_lines(source: Source, place: Place, options: ReadOptions) -> Iterator[Query]:
@@ -220,7 +236,7 @@ def _paraphrases(value: object, place: Place) -> tuple[Paraphrase, ...]:
     return tuple(found)
 
 
-def _from_dialogues(reader: Reader) -> Read:
+def _from_dialogues(reader: Reader) -> tuple[str, Read]:
     def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Query]:
         seen, again = IdSet(), 0
         for sample in reader.read(source, place, options):
@@ -235,7 +251,7 @@ def _from_dialogues(reader: Reader) -> Read:
             place.line = 0
             place.warning("", f"{again} samples have the context of an earlier one: asked once")
 
-    return read
+    return reader.name, read
 
 
 def query_of(sample: Sample) -> Query | None:

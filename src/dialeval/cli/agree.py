@@ -14,6 +14,7 @@ from dialeval.cli.arguments import (
     Files,
     Format,
     Json,
+    LargestRecord,
     Quiet,
     RatingColumns,
     Scales,
@@ -21,6 +22,7 @@ from dialeval.cli.arguments import (
     parse_scales,
 )
 from dialeval.errors import UsageError
+from dialeval.limits import USUAL
 
 if TYPE_CHECKING:
     from dialeval.agreement.rated import RatedLevel
@@ -129,6 +131,7 @@ def agree(
     map: Columns = None,
     rating: RatingColumns = None,
     scale: Scales = None,
+    largest_record: LargestRecord = USUAL,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -155,13 +158,16 @@ def agree(
             "--map": map,
             "--rating": rating,
             "--scale": scale,
+            "--largest-record": largest_record != USUAL,
         }
         levels = _levels_of_runs(sources, target, quality or [], unfit)
     else:
         if len(sources) > 1:
             raise UsageError("--scores takes one file of ratings; name the scores of each in turn")
-        ratings = _load_ratings(sources, format, map, rating, scale)
-        levels = _levels_of_scores(ratings, scores, target, quality or [], lower or [])
+        ratings = _load_ratings(sources, format, map, rating, scale, largest_record)
+        levels = _levels_of_scores(
+            ratings, scores, target, quality or [], lower or [], largest_record
+        )
         _tell_remarks(ratings, quiet or as_json)
     shared: dict[str, Any] = {"metrics": metric or [], "by": by}
     if relations:
@@ -246,14 +252,19 @@ def _levels_of_database(path: str, target: str, qualities: list[str]) -> list[Ra
 
 
 def _levels_of_scores(
-    ratings: Samples, scores: list[Path], target: str, qualities: list[str], lower: list[str]
+    ratings: Samples,
+    scores: list[Path],
+    target: str,
+    qualities: list[str],
+    lower: list[str],
+    largest_record: int,
 ) -> list[RatedLevel]:
     from dialeval.agreement.rated import Target, rated_samples
     from dialeval.agreement.sources import known_directions, read_all_scores, some_rated
 
     return rated_samples(
         some_rated(ratings),
-        read_all_scores(scores),
+        read_all_scores(scores, largest_record),
         Target.parse(target),
         qualities,
         dataset=", ".join(ratings.formats),
@@ -267,6 +278,7 @@ def _load_ratings(
     columns: list[str] | None,
     ratings: list[str] | None,
     scales: list[str] | None,
+    largest_record: int,
 ) -> Samples:
     from dialeval.agreement.sources import load_ratings
 
@@ -276,6 +288,7 @@ def _load_ratings(
         columns=parse_pairs(columns, "--map"),
         ratings=tuple(ratings or ()),
         scales=parse_scales(scales),
+        largest_record=largest_record,
     )
 
 
@@ -313,6 +326,7 @@ def raters(
     map: Columns = None,
     rating: RatingColumns = None,
     scale: Scales = None,
+    largest_record: LargestRecord = USUAL,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -325,7 +339,7 @@ def raters(
     from dialeval.agreement.sources import some_rated
     from dialeval.cli.show_agreement import show_raters
 
-    ratings = _load_ratings(files, format, map, rating, scale)
+    ratings = _load_ratings(files, format, map, rating, scale, largest_record)
     reports = rater_reports(some_rated(ratings), quality or [])
     _tell_remarks(ratings, quiet or as_json)
     if as_json:

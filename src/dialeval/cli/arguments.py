@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dialeval.errors import UsageError
+from dialeval.limits import USUAL
 
 if TYPE_CHECKING:
     from dialeval.readers import Samples
@@ -70,6 +71,15 @@ SystemPrompt = Annotated[
         " raters see it."
     ),
 ]
+LargestRecord = Annotated[
+    int,
+    typer.Option(
+        "--largest-record",
+        min=1,
+        help="Refuse records of more than this many million characters, and tables with columns"
+        " or cells in proportion.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")]
@@ -85,6 +95,7 @@ def load_samples(
     seed: int | None,
     skip_bad: bool,
     system_prompt: Literal["leave-out", "facts"] = "leave-out",
+    largest_record: int = USUAL,
 ) -> Samples:
     """What these arguments ask for."""
     from dialeval.readers import load
@@ -98,6 +109,7 @@ def load_samples(
         ratings=tuple(ratings or ()),
         scales=parse_scales(scales),
         system_prompt=system_prompt,
+        largest_record=largest_record,
         bad="skip" if skip_bad else "raise",
         limit=limit,
         seed=seed,

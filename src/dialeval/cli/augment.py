@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.arguments import Columns, Quiet, SkipBad, Verbose, parse_pairs
+from dialeval.cli.arguments import (
+    Columns,
+    LargestRecord,
+    Quiet,
+    SkipBad,
+    SystemPrompt,
+    Verbose,
+    parse_pairs,
+)
+from dialeval.limits import USUAL
 
 if TYPE_CHECKING:
     from dialeval.augment import Query, Tally
@@ -61,6 +70,8 @@ def augment(
         int, typer.Option("--seed", min=0, help="Of what is random: the same, the same variants.")
     ] = 0,
     skip_bad: SkipBad = False,
+    system_prompt: SystemPrompt = "leave-out",
+    largest_record: LargestRecord = USUAL,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON: the counts with -o, the queries without.")
     ] = False,
@@ -82,6 +93,8 @@ def augment(
         *files,
         format=format,
         columns=parse_pairs(map, "--map"),
+        system_prompt=system_prompt,
+        largest_record=largest_record,
         bad="skip" if skip_bad else "raise",
         limit=limit,
     )

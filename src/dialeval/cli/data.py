@@ -14,6 +14,7 @@ from dialeval.cli.arguments import (
     Files,
     Format,
     Json,
+    LargestRecord,
     Limit,
     Quiet,
     RatingColumns,
@@ -25,6 +26,7 @@ from dialeval.cli.arguments import (
     parse_pairs,
     parse_scales,
 )
+from dialeval.limits import USUAL
 
 if TYPE_CHECKING:
     from dialeval.datasets.fetch import Fetched
@@ -178,6 +180,7 @@ def check(
     map: Columns = None,
     rating: RatingColumns = None,
     scale: Scales = None,
+    largest_record: LargestRecord = USUAL,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -193,6 +196,7 @@ def check(
             columns=parse_pairs(map, "--map"),
             ratings=tuple(rating or ()),
             scales=parse_scales(scale),
+            largest_record=largest_record,
             progress=update,
         )
     if as_json:
@@ -223,6 +227,7 @@ def convert(
     seed: Seed = None,
     skip_bad: SkipBad = False,
     system_prompt: SystemPrompt = "leave-out",
+    largest_record: LargestRecord = USUAL,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -230,7 +235,9 @@ def convert(
     from dialeval.cli.terminal import progress_bar, say
     from dialeval.readers import convert as write
 
-    samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad, system_prompt)
+    samples = load_samples(
+        files, format, map, rating, scale, limit, seed, skip_bad, system_prompt, largest_record
+    )
     with progress_bar("converting", quiet=quiet or as_json) as update:
         written = write(samples, out, progress=lambda done, _: update(done, samples.fraction()))
     if as_json:

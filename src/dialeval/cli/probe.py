@@ -9,7 +9,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from dialeval.cli.arguments import Format, Json, Quiet, parse_pairs
+from dialeval.cli.arguments import (
+    Format,
+    Json,
+    LargestRecord,
+    Quiet,
+    parse_pairs,
+)
+from dialeval.limits import USUAL
 
 
 def probe(
@@ -108,6 +115,14 @@ def probe(
         typer.Option("--limit", min=1, help="Take only this many queries.", show_default=False),
     ] = None,
     format: Format = None,
+    system_prompt: Annotated[
+        Literal["leave-out", "facts"],
+        typer.Option(
+            help="What becomes of the system prompts of chat logs in --queries. facts: the system"
+            " is told what the assistant of the log was told."
+        ),
+    ] = "leave-out",
+    largest_record: LargestRecord = USUAL,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the probe that is there.")
     ] = False,
@@ -131,8 +146,16 @@ def probe(
     from dialeval.probe import probe as ask
     from dialeval.systems import Asking, open_system
 
-    wanted = list(read_queries(*queries, format=format, limit=limit))
-    asking = Asking(concurrency, timeout, retries, rate, key_env, seed or 0)
+    wanted = list(
+        read_queries(
+            *queries,
+            format=format,
+            system_prompt=system_prompt,
+            largest_record=largest_record,
+            limit=limit,
+        )
+    )
+    asking = Asking(concurrency, timeout, retries, rate, key_env, seed or 0, largest_record)
     opened = open_system(system, parse_pairs(set, "--set"), asking)
     try:
         with asking_bar(quiet=quiet or as_json) as watch:

@@ -11,6 +11,7 @@ import typer
 from dialeval.cli.arguments import (
     Columns,
     Format,
+    LargestRecord,
     Quiet,
     SkipBad,
     SystemPrompt,
@@ -19,6 +20,7 @@ from dialeval.cli.arguments import (
     parse_pairs,
 )
 from dialeval.errors import UsageError
+from dialeval.limits import USUAL
 
 if TYPE_CHECKING:
     from dialeval.rating.job import Job
@@ -152,6 +154,7 @@ def rate(
     ] = 0,
     skip_bad: SkipBad = False,
     system_prompt: SystemPrompt = "leave-out",
+    largest_record: LargestRecord = USUAL,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the links as one line of JSON.")
     ] = False,
@@ -180,7 +183,9 @@ def rate(
 
     def load(path: str) -> Samples:
         chosen = seed if most else None
-        return load_samples([path], format, map, None, None, most, chosen, skip_bad, system_prompt)
+        return load_samples(
+            [path], format, map, None, None, most, chosen, skip_bad, system_prompt, largest_record
+        )
 
     material = read_material(files, load, limit=most, seed=seed) if files else []
     for source in material if not quiet else []:

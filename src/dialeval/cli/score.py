@@ -13,6 +13,7 @@ from dialeval.cli.arguments import (
     Files,
     Format,
     Json,
+    LargestRecord,
     Limit,
     Quiet,
     RatingColumns,
@@ -24,6 +25,7 @@ from dialeval.cli.arguments import (
     load_samples,
 )
 from dialeval.errors import UsageError
+from dialeval.limits import USUAL
 
 
 def score(
@@ -95,6 +97,7 @@ def score(
     seed: Seed = None,
     skip_bad: SkipBad = False,
     system_prompt: SystemPrompt = "leave-out",
+    largest_record: LargestRecord = USUAL,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -110,7 +113,9 @@ def score(
     from dialeval.registry import DEFAULT_METRICS
     from dialeval.runs.table import count
 
-    samples = load_samples(files, format, map, rating, scale, limit, seed, skip_bad, system_prompt)
+    samples = load_samples(
+        files, format, map, rating, scale, limit, seed, skip_bad, system_prompt, largest_record
+    )
     calibrations = dialeval.open_run(calibration).calibrations if calibration else None
     with progress_bar("scoring", quiet=quiet or as_json) as update:
         run = dialeval.score(

@@ -22,6 +22,7 @@ from dialeval.augment.augmenter import Tally
 from dialeval.augment.queries import read_queries
 from dialeval.augment.query import Query
 from dialeval.errors import InputError, Problem, UsageError
+from dialeval.limits import OWN
 from dialeval.probe.exchange import DAMAGED, Exchange, Key, read_exchanges
 from dialeval.sample import Sample
 from dialeval.storage import atomic_path, held, sha256_of, write_json
@@ -66,7 +67,7 @@ def open_probe(directory: str | Path) -> Probe:
     return Probe(
         path,
         settings,
-        tuple(read_queries(path / QUERIES, format="queries")),
+        tuple(read_queries(path / QUERIES, format="queries", largest_record=OWN)),
         read_exchanges(path / EXCHANGES),
         _read_samples(path / SAMPLES, settings),
     )

@@ -23,6 +23,7 @@ from dialeval.augment.augmenter import Tally, augment_queries, make_augmenters, 
 from dialeval.augment.queries import read_queries, write_queries
 from dialeval.augment.query import Query, wording
 from dialeval.errors import UsageError
+from dialeval.limits import OWN
 from dialeval.probe.answers import Gaps, samples_of
 from dialeval.probe.asking import ask_all
 from dialeval.probe.directory import ProbeDirectory
@@ -87,7 +88,7 @@ def probe(
             tally = Tally()
             write_queries(_augmented(given, specs, seed, tally, watch), directory.queries)
             directory.begin(settings, tally)
-        asked = list(read_queries(directory.queries, format="queries"))
+        asked = list(read_queries(directory.queries, format="queries", largest_record=OWN))
         return _Asker(system, directory, plan, asked, name).run(watch)
 
 

@@ -29,7 +29,7 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
         )
     place.path = str(path)
     _check(source.path, path)
-    yield from plain_jsonl.read(Source(path, source.label), place, options)
+    yield from plain_jsonl.read(source.beside(path, source.label), place, options)
 
 
 def _check(directory: Path, samples: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dialeval.errors import Problem
+from dialeval.limits import USUAL, Limits
 from dialeval.readers.load import PathLike, Samples, open_sources, read_options
 from dialeval.sample import Level, Rating
 
@@ -76,6 +77,7 @@ def check(
     columns: Mapping[str, str] | None = None,
     ratings: Sequence[str] = (),
     scales: Mapping[str, tuple[float, float]] | None = None,
+    largest_record: int = USUAL,
     progress: Callable[[int, float | None], None] = lambda done, share: None,
 ) -> CheckReport:
     """Reads all files to the end. Missing files and unknown formats are problems like others.
@@ -83,7 +85,7 @@ def check(
     `progress` hears how many samples were read, and the share of the input if that is known.
     """
     options = read_options(columns or {}, ratings, scales or {})
-    sources, unopened = open_sources(paths, format)
+    sources, unopened = open_sources(paths, format, Limits(largest_record))
     samples = Samples(sources, options, bad="skip", keep=ALL_PROBLEMS)
     levels: Counter[Level] = Counter()
     systems: Counter[str] = Counter()

@@ -43,7 +43,7 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
         return
     for path in _files(source.path):
         place.path = str(path)
-        yield from _read_file(Source(path), place)
+        yield from _read_file(source.beside(path), place)
 
 
 def _read_file(source: Source, place: Place) -> Iterator[Sample]:

@@ -56,17 +56,23 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
         place.warning("", f"only the data of GRADE in {found} is read, nothing else in the folder")
     items = {folder.parent: fields.Items() for _, folder in folders}
     for root, folder in folders:
-        yield from _system(root, folder, items[folder.parent], place, options)
+        yield from _system(source, root, folder, items[folder.parent], place, options)
 
 
 def _system(
-    root: Path, folder: Path, items: fields.Items, place: Place, options: ReadOptions
+    source: Source,
+    root: Path,
+    folder: Path,
+    items: fields.Items,
+    place: Place,
+    options: ReadOptions,
 ) -> Iterator[Sample]:
     dataset, system = folder.parent.name, folder.name
     scores = root / "human_score" / dataset / system / "human_score.txt"
     paths = [*(folder / name for name in TEXTS), scores]
     scale = options.scales.get(QUALITY) or GRADE[QUALITY]
-    for index, cells in enumerate(zip_longest(*(_lines(path, place) for path in paths)), 1):
+    columns = (_lines(source.beside(path), place) for path in paths)
+    for index, cells in enumerate(zip_longest(*columns), 1):
         place.path, place.line = str(folder / TEXTS[0]), index
         errors = place.problems.errors
         if None in cells:
@@ -100,12 +106,12 @@ def _system(
             place.problems.skipped += 1
 
 
-def _lines(path: Path, place: Place) -> Iterator[str]:
+def _lines(source: Source, place: Place) -> Iterator[str]:
     try:
-        for _, line in Source(path).lines(Place(place.problems, str(path))):
+        for _, line in source.lines(Place(place.problems, source.name)):
             yield line.replace("\0", "\ufffd")
     except UnreadableError as error:
-        error.path = str(path)
+        error.path = source.name
         raise
 
 

@@ -78,7 +78,7 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
     for folder in folders:
         paths = _raters(folder)
         place.path = str(paths[0])
-        columns = [_labels(Source(path), Place(place.problems, str(path))) for path in paths]
+        columns = [_labels(source.beside(path), Place(place.problems, str(path))) for path in paths]
         label = folder.resolve().name
         yield from _samples(columns, label, tuple(path.stem for path in paths), place, options)
 

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dialeval.readers.limits import RECORD
+from dialeval.limits import USUAL_LIMITS, Limits
 from dialeval.readers.reader import Place, UnreadableError
 from dialeval.readers.source import Source
 
@@ -34,7 +34,7 @@ _MARGIN = 32
 def json_records(source: Source, place: Place) -> Iterator[tuple[int, Any]]:
     """(line where it starts, value) of each element or line that is valid JSON."""
     if source.text_head.lstrip().startswith("["):
-        return array_elements(source.text(place), place, source.tell_unread)
+        return array_elements(source.text(place), place, source.tell_unread, source.limits)
     return _line_records(source, place)
 
 
@@ -70,10 +70,13 @@ def first_keys(source: Source) -> set[str]:
 
 
 def array_elements(
-    pieces: Iterator[str], place: Place, tell_unread: Callable[[int], None] = lambda length: None
+    pieces: Iterator[str],
+    place: Place,
+    tell_unread: Callable[[int], None] = lambda length: None,
+    limits: Limits = USUAL_LIMITS,
 ) -> Iterator[tuple[int, Any]]:
     """(line where it starts, value) of each element of the array that the pieces spell."""
-    window = _Window(pieces, tell_unread)
+    window = _Window(pieces, tell_unread, limits)
     window.skip_space()
     window.position += 1  # the bracket, which the caller saw
     window.skip_space()
@@ -121,7 +124,7 @@ def object_members(source: Source, place: Place) -> Iterator[tuple[int, str, Any
 
     Where a member is broken there is no safe place to go on.
     """
-    window = _Window(source.text(place), source.tell_unread)
+    window = _Window(source.text(place), source.tell_unread, source.limits)
     window.skip_space()
     separator, char = "{", ""
     while True:
@@ -160,11 +163,14 @@ def object_members(source: Source, place: Place) -> Iterator[tuple[int, str, Any
 class _Window:
     """The part of the text that is being decoded, and the line that `position` is on."""
 
-    def __init__(self, pieces: Iterator[str], tell_unread: Callable[[int], None]) -> None:
+    def __init__(
+        self, pieces: Iterator[str], tell_unread: Callable[[int], None], limits: Limits
+    ) -> None:
         self.text = ""
         self.position = 0
         self._pieces = pieces
         self._tell_unread = tell_unread
+        self._limits = limits
         self._line = 1
         self._counted = 0
 
@@ -178,8 +184,8 @@ class _Window:
         """Drop what was decoded, then at least double the rest; False at the end of the text."""
         line = self.line  # also counts the lines that are dropped below
         rest = len(self.text) - self.position
-        if rest > RECORD.value:
-            raise UnreadableError(RECORD.exceeded("the record is longer than"), line)
+        if rest > self._limits.record:
+            raise UnreadableError(self._limits.long_record(), line)
         parts: list[str] = []
         more = 0
         while more <= rest and (piece := next(self._pieces, None)) is not None:

@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 
 from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import InputError, Problem, UsageError, did_you_mean
+from dialeval.limits import USUAL, USUAL_LIMITS, Limits
 from dialeval.readers.detect import detect
 from dialeval.readers.id_set import IdSet
 from dialeval.readers.plain_record import ALIASES, NAMES
@@ -53,6 +54,7 @@ def load(
     ratings: Sequence[str] = (),
     scales: Mapping[str, tuple[float, float]] | None = None,
     system_prompt: SystemPrompt = "leave-out",
+    largest_record: int = USUAL,
     bad: Bad = "raise",
     limit: int | None = None,
     seed: int | None = None,
@@ -64,6 +66,7 @@ def load(
     ratings  names of columns that hold ratings
     scales   quality -> lowest and highest rating that could be given
     system_prompt  `facts` keeps the instructions of a chat log as facts
+    largest_record  refuse records of more than so many million characters
     bad      what to do with records that hold errors
     limit    take only so many samples: the first, or with a seed a random selection
     seed     of the selection; the samples stay in the order of the files
@@ -77,14 +80,19 @@ def load(
     if seed is not None and limit is None:
         raise UsageError("a seed chooses a random selection: say with limit how large it is to be")
     options = read_options(columns or {}, ratings, scales or {}, system_prompt)
-    opened, problems = open_sources(paths, format)
+    opened, problems = open_sources(paths, format, Limits(largest_record))
     if problems:
         raise InputError(problems)
-    if system_prompt != "leave-out" and all(reader.name != "chat" for _, reader in opened):
+    check_system_prompt(system_prompt, {reader.name for _, reader in opened})
+    return Samples(opened, options, bad, limit, seed, format=format)
+
+
+def check_system_prompt(system_prompt: SystemPrompt, formats: Set[str]) -> None:
+    """Raises `UsageError` where something is asked for that no file of these formats has."""
+    if system_prompt != "leave-out" and "chat" not in formats:
         raise UsageError(
             f"system_prompt={system_prompt!r} is for chat logs (format chat), and none is given"
         )
-    return Samples(opened, options, bad, limit, seed, format=format)
 
 
 def read_options(
@@ -121,7 +129,7 @@ def read_options(
 
 
 def open_sources(
-    paths: Sequence[PathLike], format: str | None
+    paths: Sequence[PathLike], format: str | None, limits: Limits = USUAL_LIMITS
 ) -> tuple[list[tuple[Source, Reader]], list[Problem]]:
     """The sources that can be read, with their readers, and what is wrong with the others."""
     chosen = None if format is None else READERS.get(format)
@@ -129,7 +137,7 @@ def open_sources(
     problems: list[Problem] = []
     labels: set[str] = set()
     for target in (target for path in paths for target in resolve(path)):
-        source = Source(target.path)
+        source = Source(target.path, limits=limits)
         source.label = _unique(source.label, labels)
         known = READERS.get(target.format) if target.format else None
         try:
@@ -225,6 +233,8 @@ class Samples:
     def _selection(self) -> dict[str, Any]:
         """What was said of the samples to take, where something was said."""
         said = {"format": self._format, "limit": self._limit, "seed": self._seed}
+        largest = {source.limits.largest_record for source, _ in self._sources} - {USUAL}
+        said["largest_record"] = max(largest, default=None)
         kept: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
         return kept | ({"bad": self._bad} if self._bad != "raise" else {})
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dialeval.errors import did_you_mean
+from dialeval.limits import Limits
 from dialeval.readers.json_stream import without_unfit
 from dialeval.readers.plain_record import NAMES, maker, renamed
 from dialeval.readers.rating_columns import half_named, is_reference, rating_columns, read_ratings
@@ -54,6 +55,9 @@ def _rows(file: Any, source: Source, options: ReadOptions) -> Iterator[dict[str,
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(file, page_checksum_verification=True)
+    if len(table.schema_arrow.names) > source.limits.columns:
+        problem = f"the table has more than {source.limits.columns:,} columns"
+        raise UnreadableError(source.limits.exceeded(problem))
     names = [str(name) for name in table.schema_arrow.names]
     response = options.columns.get("response", "response")
     if "variants" not in names and options.texts:
@@ -66,10 +70,75 @@ def _rows(file: Any, source: Source, options: ReadOptions) -> Iterator[dict[str,
     used = {*NAMES, *options.columns.values(), *(column.column for column in columns)}
     wanted = [name for name in names if name in used or is_reference(name)]
     source.handed_out = left = table.metadata.num_rows
-    for batch in table.iter_batches(batch_size=BATCH, columns=wanted):
-        for row in batch.to_pylist():
-            source.tell_unread(left := left - 1)
-            yield row
+    for row in rows_within(file, wanted, source.limits):
+        source.tell_unread(left := left - 1)
+        yield row
+
+
+def rows_within(file: Any, columns: list[str], limits: Limits) -> Iterator[dict[str, Any]]:
+    """The rows, of which none may be larger than the limits, in memory that they bound.
+
+    A few kB can hold the same large text a thousand times, by a dictionary. So texts are read as
+    dictionaries, and spelled out where that is little; else one row at a time.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    plain = pq.ParquetFile(file)
+    leaves = [plain.schema.column(number) for number in range(len(plain.schema))]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    table = pq.ParquetFile(file, read_dictionary=texts, page_checksum_verification=True)
+    number = 0
+    for batch in table.iter_batches(batch_size=BATCH, columns=columns):
+        if sum(map(_size, batch.columns)) <= limits.record:
+            spelled = pa.schema([pa.field(each.name, _spelled(each.type)) for each in batch.schema])
+            yield from pa.Table.from_batches([batch]).cast(spelled).to_pylist()
+        else:
+            for place in range(len(batch)):
+                row = batch.slice(place, 1)
+                if sum(map(_size, row.columns)) > limits.record:
+                    raise UnreadableError(limits.long_record(), number + place + 1)
+                yield from row.to_pylist()
+        number += len(batch)
+
+
+def _spelled(kind: Any) -> Any:
+    """The type without dictionaries."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_struct(kind):
+        return pa.struct(
+            [kind.field(n).with_type(_spelled(kind.field(n).type)) for n in range(kind.num_fields)]
+        )
+    if pa.types.is_map(kind):
+        return pa.map_(_spelled(kind.key_type), _spelled(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_spelled(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_spelled(kind.value_type)))
+    return kind
+
+
+def _size(array: Any) -> int:
+    """How many bytes its texts have at most, spelled out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        used = array.dictionary.take(pc.unique(array.indices).drop_null())
+        longest = pc.max(pc.binary_length(used)).as_py() if len(used) else 0
+        return len(array) * (longest or 0)
+    if pa.types.is_struct(kind):
+        return sum(map(_size, array.flatten()))
+    if pa.types.is_map(kind):
+        start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return _size(array.keys[start:end]) + _size(array.items[start:end])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _size(array.flatten())
+    return int(array.nbytes)
 
 
 def _require(column: str, names: list[str]) -> None:

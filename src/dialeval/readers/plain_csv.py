@@ -6,8 +6,9 @@
 Columns are named as in `plain_record.py`; other names are mapped with `columns`. Turns of a context
 and several references are separated by `|||`, or by line breaks inside the cell where no `|||`
 occurs. `rating_columns.py` says which columns are ratings; columns that are not used are named in a
-warning. A cell holds at most 131072 characters (Python's `csv` limit), so that a quote that is
-never closed is an error and not a memory problem. Line numbers are those where a row starts.
+warning. A cell holds at most 131072 characters unless `--largest-record` says otherwise, so that a
+quote that is never closed is an error and not a memory problem. Line numbers are those where a row
+starts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dialeval.errors import did_you_mean
-from dialeval.readers.limits import COLUMNS
+from dialeval.limits import Limits
 from dialeval.readers.plain_record import NAMES, maker, renamed
 from dialeval.readers.rating_columns import (
     half_named,
@@ -47,20 +48,40 @@ def rows(source: Source, place: Place, delimiter: str) -> Iterator[tuple[int, li
     while True:
         line = parser.line_num + 1
         try:
-            cells = next(parser, None)
+            cells = _next_row(parser, source.limits)
         except csv.Error as error:
             place.line = line
-            place.error("", f"{error}: is a quote not closed, or not doubled inside a cell?")
+            place.error("", _row_problem(error, source.limits))
             place.problems.skipped += 1
             continue
         if cells is None:
             return
+        if len(cells) > source.limits.columns:
+            problem = f"the table has more than {source.limits.columns:,} columns"
+            raise UnreadableError(source.limits.exceeded(problem), line)
         if any("\0" in cell for cell in cells):
             place.line = line
             place.warning("", "holds NUL: replaced by U+FFFD")
             cells = [cell.replace("\0", "\ufffd") for cell in cells]
         if cells and cells != [""]:
             yield line, cells
+
+
+def _next_row(parser: Iterator[list[str]], limits: Limits) -> list[str] | None:
+    """Python keeps one limit for all tables, so it is set for this row alone."""
+    before = csv.field_size_limit(limits.cell)
+    try:
+        return next(parser, None)
+    finally:
+        csv.field_size_limit(before)
+
+
+def _row_problem(error: csv.Error, limits: Limits) -> str:
+    if "field limit" in str(error):
+        return limits.exceeded(
+            f"a cell is longer than {limits.cell:,} characters, perhaps as a quote is not closed"
+        )
+    return f"{error}: is a quote not closed, or not doubled inside a cell?"
 
 
 def first_row(source: Source, delimiter: str) -> list[str]:
@@ -101,8 +122,6 @@ def _read(source: Source, place: Place, options: ReadOptions, delimiter: str) ->
     table = rows(source, place, delimiter)
     line, cells = next(table, (0, []))
     place.line = line
-    if len(cells) > COLUMNS.value:
-        raise UnreadableError(COLUMNS.exceeded("the table has more than"), line, "header")
     header = column_names(cells)
     _check_header(header, options)
     columns = rating_columns(header, options)

@@ -17,9 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, cast
 
+from dialeval.limits import USUAL_LIMITS, Limits
 from dialeval.readers.archive import ByteStream, Rejoined, decompressed, is_compressed
 from dialeval.readers.decoding import as_utf8, decode, whole_characters
-from dialeval.readers.limits import BLANK, RECORD
 from dialeval.readers.reader import Place, UnreadableError
 from dialeval.remote import is_url, open_url
 
@@ -30,7 +30,10 @@ HEAD = 1 << 16
 class Source:
     """One input. It can be read again and again, except standard input, which can be read once."""
 
-    def __init__(self, path: str | os.PathLike[str], label: str = "") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], label: str = "", limits: Limits = USUAL_LIMITS
+    ) -> None:
+        self.limits = limits
         self.is_stdin = os.fspath(path) == "-"
         self.is_remote = is_url(os.fspath(path))
         self.path = Path(path)
@@ -45,6 +48,10 @@ class Source:
         self.handed_out = 0
         """Characters or rows that left this source in this pass."""
         self._unread = 0
+
+    def beside(self, path: str | os.PathLike[str], label: str = "") -> Source:
+        """Another file that belongs to this input, with the same limits."""
+        return Source(path, label, self.limits)
 
     @cached_property
     def reads_once(self) -> bool:
@@ -189,7 +196,7 @@ class Source:
     def lines(self, place: Place) -> Iterator[tuple[int, str]]:
         """(line number from 1, line without its end), decoded as it is asked for."""
         number, parts, length, blank = 0, list[str](), 0, 0
-        longest, most_blank = RECORD.value, BLANK.value
+        longest, most_blank = self.limits.record, self.limits.blank_lines
         for piece in self.text(place):
             *whole, rest = piece.split("\n")
             unread = length + len(piece)
@@ -200,9 +207,10 @@ class Source:
                 number += 1
                 blank = 0 if line else blank + 1
                 if blank > most_blank:
-                    raise UnreadableError(BLANK.exceeded("there are more than"), number)
+                    problem = f"there are more than {most_blank:,} blank lines in a row"
+                    raise UnreadableError(self.limits.exceeded(problem), number)
                 if len(line) > longest:
-                    raise UnreadableError(RECORD.exceeded("the line is longer than"), number)
+                    raise UnreadableError(self.limits.long_line(), number)
                 unread -= len(line) + 1
                 self._unread = unread
                 yield number, line[:-1] if line.endswith("\r") else line
@@ -211,7 +219,7 @@ class Source:
                 parts.append(rest)
                 length += len(rest)
                 if length > longest:
-                    raise UnreadableError(RECORD.exceeded("the line is longer than"), number + 1)
+                    raise UnreadableError(self.limits.long_line(), number + 1)
         if parts:
             yield number + 1, "".join(parts).removesuffix("\r")
 

@@ -25,7 +25,7 @@ class Measured:
     citation: str
 
 
-READING = ("format", "limit", "seed")
+READING = ("format", "limit", "seed", "system_prompt", "largest_record")
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,15 @@ def score_command(
 
 def _reading(read: Mapping[str, Any]) -> list[str]:
     """How the files were read, as options."""
-    words = [f"--{name} {shlex.quote(str(read[name]))}" for name in READING if name in read]
+    words = [
+        f"--{name.replace('_', '-')} {shlex.quote(str(read[name]))}"
+        for name in READING
+        if name in read
+    ]
     words += [
         f"--map {shlex.quote(f'{field}={c}')}" for field, c in read.get("columns", {}).items()
     ]
     words += [f"--rating {shlex.quote(column)}" for column in read.get("ratings", ())]
-    if prompt := read.get("system_prompt"):
-        words.append(f"--system-prompt {shlex.quote(prompt)}")
     words += [
         f"--scale {shlex.quote(f'{quality}={low:g}..{high:g}')}"
         for quality, (low, high) in read.get("scales", {}).items()

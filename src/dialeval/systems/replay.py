@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.errors import InputError
+from dialeval.limits import USUAL_LIMITS, Limits
 from dialeval.readers import fields
 from dialeval.readers.json_stream import json_records
 from dialeval.readers.reader import Place, Problems, UnreadableError
@@ -32,7 +33,7 @@ class Replay:
         self._path = path / "exchanges.jsonl" if path.is_dir() else path
         self.name = path.stem
         self.concurrency = asking.concurrency or 1
-        self._answers = read_answers(self._path)
+        self._answers = read_answers(self._path, Limits(asking.largest_record))
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -49,14 +50,14 @@ class Replay:
         pass
 
 
-def read_answers(path: Path) -> dict[Messages, str]:
+def read_answers(path: Path, limits: Limits = USUAL_LIMITS) -> dict[Messages, str]:
     """History -> the first answer to it; `InputError` with all that is wrong with the file."""
     problems = Problems()
     place = Place(problems, str(path))
     answers: dict[Messages, str] = {}
     is_empty = True
     try:
-        for line, value in json_records(Source(path), place):
+        for line, value in json_records(Source(path, limits=limits), place):
             place.line, is_empty = line, False
             record = fields.record(value, place)
             if record.get("error") is not None and record.get("reply") is None:

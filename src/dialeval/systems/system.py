@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from dialeval.limits import USUAL
 from dialeval.readers.fields import SPEAKERS, alternating
 from dialeval.sample import Turn
 
@@ -75,6 +76,7 @@ class Asking:
     rate         requests a minute at most; None: no limit
     key_env      the environment variable with the API key; None: the usual one, if it is set
     seed         of the jitter of the waits between attempts
+    largest_record  of a file of recorded answers, in million characters
     """
 
     concurrency: int | None = None
@@ -83,6 +85,7 @@ class Asking:
     rate: float | None = None
     key_env: str | None = None
     seed: int = 0
+    largest_record: int = USUAL
 
 
 @runtime_checkable
