@@ -168,8 +168,8 @@ def long_records(tmp_path):
             "ratings": {"o": [1, 2]},
         },
         "scores.jsonl": {"id": "1", "mine": 1, "note": long},
-        "queries.jsonl": {"id": "1", "query": long, "variants": [{"query": "Who?"}]},
-        "short.jsonl": {"id": "1", "query": "What?", "variants": [{"query": "Who?"}]},
+        "queries.jsonl": {"id": "1", "query": "What?", "variants": ["Who?"], "note": long},
+        "short.jsonl": {"id": "1", "query": "What?", "variants": ["Who?"]},
         "replies.jsonl": {"messages": [{"role": "user", "content": "What?"}], "reply": long},
     }
     for name, record in files.items():
@@ -184,7 +184,7 @@ def long_records(tmp_path):
         ("data check @/answers.jsonl", "answers"),
         ("data convert @/answers.jsonl -o @/made.jsonl", "answers"),
         ("raters @/answers.jsonl", "answers"),
-        ("agree @/answers.jsonl --scores @/scores.jsonl", "answers"),
+        ("agree @/answers.jsonl --scores @/scores.jsonl", "scores"),
         ("augment @/queries.jsonl --with eda:variants=1 -o @/made.jsonl", "queries"),
         ("probe replay:@/replies.jsonl --queries @/queries.jsonl -o @/probe", "queries"),
         ("probe replay:@/replies.jsonl --queries @/short.jsonl -o @/probe", "replies"),
