@@ -12,7 +12,7 @@ SOURCE = ROOT / "src" / "dialeval"
 
 LAYERS = (
     "errors version places words examples",
-    "lexicon options progress remote safe_text sample scores strict_json",
+    "lexicon limits options progress remote safe_text sample scores strict_json",
     "languages question storage",
     "datasets metric pictures",
     "model_store runs",
