@@ -31,8 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import dialeval
 from dialeval.engine.job import CHUNK, CHUNK_WITH_MODELS, Job
-from dialeval.engine.ray import RayWorkers
-from dialeval.engine.ray_cluster import cluster
+from dialeval.engine.ray import RayWorkers, cluster
 from dialeval.examples import three_bots
 from dialeval.registry import make_metric
 

@@ -33,10 +33,9 @@ import numpy as np
 
 from dialeval.lexicon import load_wordnet
 from dialeval.lexicon.conceptnet import NEAREST
-from dialeval.lexicon.function_words import FUNCTION_WORDS
 from dialeval.model_store.locate import locate, ready
 from dialeval.models.word_vectors import WordVectorTable, load
-from dialeval.words import treebank_words
+from dialeval.words import FUNCTION_WORDS, treebank_words
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "dialeval" / "lexicon"
 

@@ -24,6 +24,8 @@ import re
 from collections import Counter
 from functools import cache
 
+from dialeval.words import FUNCTION_WORDS
+
 NAMES = {
     "en": "English",
     "de": "German",
@@ -144,17 +146,9 @@ def _latin(text: str) -> str:
     weights = {n: sum(1 / _shared_by()[word] for word in own) for n, own in found.items()}
     best = max(found, key=lambda name: weights[name])
     hits = len(found[best])
-    english = _english()
-    in_english = sum(word in english and word not in _words_of(best) for word in words)
+    in_english = sum(word in FUNCTION_WORDS and word not in _words_of(best) for word in words)
     clear = len(set(found[best])) >= 2 and 5 * hits >= len(words) and hits >= 2 * in_english
     return best if clear else ""
-
-
-@cache
-def _english() -> frozenset[str]:
-    from dialeval.lexicon.function_words import FUNCTION_WORDS  # beside WordNet, and so numpy
-
-    return FUNCTION_WORDS
 
 
 @cache
@@ -165,7 +159,7 @@ def _words_of(language: str) -> frozenset[str]:
 @cache
 def _telling_words() -> dict[str, frozenset[str]]:
     """The function words of each language that are no English words."""
-    english = _english() | frozenset(_ALSO_ENGLISH.split())
+    english = FUNCTION_WORDS | frozenset(_ALSO_ENGLISH.split())
     return {name: _words_of(name) - english for name in _FUNCTION_WORDS}
 
 

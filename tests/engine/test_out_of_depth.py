@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from made_up import Asking, LengthModels, sample
 
+from dialeval.engine.chunk import UNKNOWN, language_of_sample
 from dialeval.engine.job import Job
-from dialeval.engine.out_of_depth import UNKNOWN, language_of_sample
 from dialeval.metric import Metric
 from dialeval.metrics.meteor import Meteor
 from dialeval.model_store.catalogue import CATALOGUE

@@ -29,8 +29,7 @@ from dialeval.registry import make_metric
 ray = pytest.importorskip("ray", reason="needs the extra 'ray'")
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
 
-from dialeval.engine.ray import TRIES, RayWorkers  # noqa: E402
-from dialeval.engine.ray_cluster import _start_here, cluster, connect  # noqa: E402
+from dialeval.engine.ray import TRIES, RayWorkers, _start_here, cluster, connect  # noqa: E402  # noqa: E402
 
 TESTS = Path(__file__).parent.parent
 FILES = ("scores.parquet", "manifest.json", "job.json")

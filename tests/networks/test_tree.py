@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.networks.tree import attend, grow, plan, views
+from dialeval.networks.tree import attend, grow, plan_passes, views
 
 sequences = st.lists(st.lists(st.integers(0, 2), max_size=9).map(tuple), min_size=1, max_size=12)
 
@@ -70,7 +70,7 @@ def test_attention_equals_attention_over_each_path_alone(batch, rows_per_view):
 
 @given(sequences, st.integers(1, 30))
 def test_packs_hold_every_sequence_once_within_the_budget(batch, budget):
-    order = plan(sorted(batch))
+    order = plan_passes(sorted(batch))
     start = 0
     while start < len(batch):
         stop = order.next_stop(start, budget)
@@ -86,5 +86,5 @@ def test_packs_hold_every_sequence_once_within_the_budget(batch, budget):
 def test_a_pack_ends_between_dialogues_rather_than_within_one():
     first = [(1, *range(10, 20), n) for n in range(5)]
     second = [(2, *range(10, 20), n) for n in range(5)]
-    order = plan([*first, *second])
+    order = plan_passes([*first, *second])
     assert order.next_stop(0, budget=30) == 5

@@ -1,28 +1,31 @@
 """Workers on a Ray cluster, for more than one core or one machine.
 
 This process reads the input, hands chunks to the workers, one actor each, and writes the shards
-that they give back: the run directory is that of the local engine, to the byte where no model
-computes, and a run that was begun on one of the two can be finished on the other. Plain actors
+that they return. The run directory is that of the local engine, to the byte where no model
+computes, and a local run can be resumed on Ray, and vice versa. Plain actors
 rather than Ray Data, because chunks have a place and a digest by which a run is resumed: Ray Data
 would cut the input into blocks of its own.
 
 A worker that dies costs the chunk it had in hand, which another one scores again. A chunk that
 costs `TRIES` workers ends the job.
+
+`cluster` joins a Ray cluster, or starts one on this machine for the time of a run.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+import socket
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from dialeval.engine.answers import NoModels
 from dialeval.engine.chunk import Chunk, ScoredChunk, fingerprints
-from dialeval.engine.ray_cluster import cluster, first_line, import_ray
 from dialeval.engine.ray_worker import Worker
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.metric import Metric
@@ -193,3 +196,83 @@ class RayWorkers:
                 with suppress(self._ray.exceptions.RayError):  # `_collect` will hear of it
                     asked[answer].under_way = self._ray.get(answer)
         return sum(seat.under_way for seat in self._seats if seat.queue)
+
+
+OBJECT_STORE = 256 << 20
+"""Bytes of shared memory of a cluster on this machine: the chunks on their way to its workers."""
+
+
+def import_ray() -> Any:
+    try:
+        return importlib.import_module("ray")
+    except ModuleNotFoundError as error:
+        raise UsageError("Ray is not here. Install: pip install 'dialeval[ray]'") from error
+
+
+@contextmanager
+def cluster(address: str = "", workers: int | None = None) -> Iterator[None]:
+    """The cluster at an address; without one, a cluster on this machine that ends with the block.
+
+    A program that called `ray.init` itself keeps its cluster, and is left connected to it.
+    """
+    ray = import_ray()
+    if ray.is_initialized():
+        yield
+        return
+    if address:
+        connect(ray, address)
+    else:
+        _start_here(ray, workers)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def connect(ray: Any, address: str) -> None:
+    if "://" in address:
+        raise UsageError(
+            f"--ray-address {address}: expected HOST:PORT or auto. Run dialeval on a machine of the"
+            " cluster: Ray Client (ray://) is not supported."
+        )
+    if address != "auto":
+        _check_is_there(address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="error")
+    except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+        raise UsageError(
+            f"no Ray cluster can be joined at {address}: {first_line(error)}. It needs a node of"
+            " the cluster on this machine (ray start --address=...)."
+        ) from error
+
+
+def _check_is_there(address: str) -> None:
+    """Ray itself would go on trying for many minutes."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()):
+        raise UsageError(f"--ray-address {address}: expected HOST:PORT or auto")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"no Ray cluster answers at {address}: {first_line(error)}") from error
+
+
+def _start_here(ray: Any, workers: int | None) -> None:
+    cores = os.cpu_count() or 1
+    if workers and workers > cores:
+        raise UsageError(f"{workers} workers take a core each, but this machine has {cores}")
+    # Ray sends usage reports unless told otherwise; nothing leaves the machine unless asked.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(
+        address="local",
+        num_cpus=workers,
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE,
+        log_to_driver=False,
+        logging_level="error",
+    )
+
+
+def first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,5 +1,5 @@
 """The English lexicon that ships with dialeval: WordNet 3.0, Princeton University; beside it a
-graph of concepts, `conceptnet`, and words of the closed classes, `function_words`.
+graph of concepts, `conceptnet`.
 
     >>> from dialeval.lexicon import load_wordnet
     >>> load_wordnet().synsets("water", "n")[1].name
@@ -10,8 +10,7 @@ graph of concepts, `conceptnet`, and words of the closed classes, `function_word
 
 from importlib.resources import files
 
-from dialeval.lexicon.nltk_view import NltkView
-from dialeval.lexicon.wordnet import Counts, PartOfSpeech, Synset, WordNet, load_wordnet
+from dialeval.lexicon.wordnet import Counts, NltkView, PartOfSpeech, Synset, WordNet, load_wordnet
 
 LICENSE = files("dialeval.lexicon").joinpath("WORDNET-LICENSE.txt").read_text(encoding="ascii")
 

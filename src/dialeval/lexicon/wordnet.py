@@ -18,11 +18,17 @@ and relations between synsets are left out.
 
 A word is named by the number of its first spelling. The senses of word w are
 `senses[sense_starts[w] : sense_starts[w + 1]]`, which is where `ranks` says they belong.
+
+`NltkView` is the lexicon in the shape of NLTK's reader, as far as METEOR looks at it:
+`nltk.translate.meteor_score.meteor_score(..., wordnet=NltkView(load_wordnet()))` calls
+`synsets(word)`, on each synset `lemmas()`, on each lemma `name()`, and nothing else.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Literal
 
@@ -258,3 +264,36 @@ def _starts(lengths: NDArray[np.integer]) -> NDArray[np.int32]:
 
 def _text(array: NDArray[np.generic]) -> str:
     return array.tobytes().decode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class NltkLemma:
+    text: str
+
+    def name(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class NltkSynset:
+    members: tuple[NltkLemma, ...]
+
+    def lemmas(self) -> tuple[NltkLemma, ...]:
+        return self.members
+
+
+class NltkView:
+    """Remembers the words asked for last, since METEOR asks for every word of every sentence."""
+
+    def __init__(self, lexicon: WordNet, remembered_words: int = 8192) -> None:
+        self._lexicon = lexicon
+        self._remember = lru_cache(maxsize=remembered_words)(self._look_up)
+
+    def synsets(self, word: str) -> tuple[NltkSynset, ...]:
+        return self._remember(word.lower())
+
+    def _look_up(self, word: str) -> tuple[NltkSynset, ...]:
+        return tuple(
+            NltkSynset(tuple(NltkLemma(lemma) for lemma in synset.lemmas))
+            for synset in self._lexicon.synsets(word)
+        )

@@ -33,7 +33,7 @@ from dialeval.models.loading import (
     window_of,
 )
 from dialeval.networks import llama
-from dialeval.networks.tree import Plan, attend, grow, plan, views
+from dialeval.networks.tree import Passes, attend, grow, plan_passes, views
 from dialeval.question import Answer, Likelihood, Question, cannot_answer
 
 TOKENS_PER_PASS = 2048
@@ -106,7 +106,7 @@ class CausalLM:
             asked.append((_read(written), position, written))
         asked.sort(key=lambda one: one[0])
         self.counts.naive += sum(len(written.ids) for _, _, written in asked)
-        order = plan([read for read, _, _ in asked])
+        order = plan_passes([read for read, _, _ in asked])
         self.counts.minimum += order.minimum
         start = 0
         while start < len(asked):
@@ -181,7 +181,7 @@ class CausalLM:
         self.counts.predicted += len(distinct)
         return found
 
-    def _halve(self, order: Plan, start: int, stop: int, error: Exception) -> None:
+    def _halve(self, order: Passes, start: int, stop: int, error: Exception) -> None:
         """After a pass that did not fit into memory: the next ones get half as many tokens."""
         tokens = order.tokens(start, stop)
         self.tokens_per_pass = max(1, min(self.tokens_per_pass, tokens) // 2)

@@ -27,10 +27,9 @@ from typing import Literal, TypeAlias
 
 from dialeval.errors import UsageError
 from dialeval.lexicon import PartOfSpeech, load_wordnet
-from dialeval.lexicon.function_words import FUNCTION_WORDS
 from dialeval.model_store.weights import read_json
 from dialeval.storage import write_json
-from dialeval.words import treebank_words
+from dialeval.words import FUNCTION_WORDS, treebank_words
 
 TopicalPart = Literal["NN", "VB", "JJ"]
 

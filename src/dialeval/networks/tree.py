@@ -13,8 +13,9 @@ A run of consecutive nodes sees only the union of their ancestors: a short list 
 else is in the list. Attention is computed run by run on these keys, so that its cost grows with the
 depth of the trees and not with the number of tokens packed beside each other.
 
-`plan` says which sequences go into one forward pass: a budget of tokens, cut where the least is
-shared.
+`plan_passes` says which sequences go into one forward pass: a budget of tokens, cut where the least
+is shared.
+
 
 The sequences come in sorted order, so that all that begin alike stand together. A pass is filled in
 this order up to the budget. Where it ends, the next one begins with the whole path of its first
@@ -152,7 +153,7 @@ def attend(
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Passes:
     """Sequences in sorted order, and what each shares with the one before it."""
 
     sequences: Sequence[Sequence[int]]
@@ -181,11 +182,11 @@ class Plan:
         return len(self.sequences)
 
 
-def plan(sequences: Sequence[Sequence[int]]) -> Plan:
+def plan_passes(sequences: Sequence[Sequence[int]]) -> Passes:
     """The plan for sequences in sorted order."""
     previous: Sequence[int] = ()
     shared = []
     for sequence in sequences:
         shared.append(shared_prefix(previous, sequence))
         previous = sequence
-    return Plan(sequences, shared)
+    return Passes(sequences, shared)
