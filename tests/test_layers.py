@@ -82,3 +82,14 @@ def test_every_room_has_a_layer_and_architecture_md_lists_the_same():
     assert [re.findall(r"`(\w+)`", row) for row in rows] == [
         layer.split() for layer in reversed(LAYERS)
     ]
+
+
+def test_the_walks_of_architecture_md_are_short_and_their_files_are_there():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.partition("## Walks")[2].partition("\n## ")[0]
+    walks = dict(re.findall(r"^\| `([\w ]+)` \| (.*?) \|", section, flags=re.MULTILINE))
+    assert walks.keys() >= {"score", "train pone", "probe", "report"}
+    for files in walks.values():
+        found = re.findall(r"`([\w/]+\.py)`", files)
+        assert len(found) <= 15
+        assert [name for name in found if not (SOURCE / name).is_file()] == []
