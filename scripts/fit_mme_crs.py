@@ -22,8 +22,8 @@ from pathlib import Path
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS
 from dialeval.cli.terminal import counting_bar, print_table, say
 from dialeval.compose.fitting import OURS, SCALES, FitOptions, find_quality_map, fit, fit_warnings
-from dialeval.compose.leave_one_out import fit_best, leave_one_out, try_on_unseen
-from dialeval.compose.tables import card_text, standing_lines, trial_lines, verdict, weight_lines
+from dialeval.compose.leave_one_out import fit_best, leave_each_out, try_on_new_sets
+from dialeval.compose.tables import card_text, method_lines, trial_lines, verdict, weight_lines
 from dialeval.datasets import DATASETS, find_dataset
 from dialeval.errors import DialevalError, UsageError
 from dialeval.metrics.composition_file import SHIPPED, save_composition
@@ -90,8 +90,8 @@ def main() -> int:
         say(note, style="dim")
     fitter = fit_best if best else fit
     composition = fitter(scored.gathered, options)
-    trials = leave_one_out(scored.gathered, options, scales=SCALES if best else ())
-    reported = try_on_unseen(composition, scored.gathered, unseen.gathered, options)
+    trials = leave_each_out(scored.gathered, options, scales=SCALES if best else ())
+    reported = try_on_new_sets(composition, scored.gathered, unseen.gathered, options)
     save_composition(composition, given.out / f"{name}.json")
     command = (
         "python scripts/fit_mme_crs.py"
@@ -109,9 +109,9 @@ def main() -> int:
     for lines, texts in (
         (weight_lines(composition, list(composition.weights)), 1),
         (trial_lines(trials), 3),
-        (standing_lines(trials), 1),
+        (method_lines(trials), 1),
         (trial_lines(reported), 3),
-        (standing_lines(reported), 1),
+        (method_lines(reported), 1),
     ):
         print_table(*lines, right=range(texts, len(lines[0])))
         say()

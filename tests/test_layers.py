@@ -20,7 +20,7 @@ LAYERS = (
     "check describe engine metrics models readers",
     "agreement generation",
     "augment compose rating report scoring systems",
-    "probe training web",
+    "human_agreement probe training web",
     "full dialeval",
     "doctor studies",
     "cli",

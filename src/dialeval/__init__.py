@@ -19,9 +19,9 @@ from dialeval.version import __version__
 if TYPE_CHECKING:
     from dialeval import full
     from dialeval.agreement.comparison import compare
-    from dialeval.agreement.table import agree
     from dialeval.check import check_metric
     from dialeval.errors import DialevalError, InputError, UsageError
+    from dialeval.human_agreement import agree, raters
     from dialeval.metric import Metric, Part, option
     from dialeval.readers import load
     from dialeval.registry import make_metric
@@ -44,13 +44,14 @@ _HOMES = {
     "Signature": "scores",
     "Turn": "sample",
     "UsageError": "errors",
-    "agree": "agreement.table",
+    "agree": "human_agreement",
     "check_metric": "check",
     "compare": "agreement.comparison",
     "load": "readers",
     "make_metric": "registry",
     "open_run": "runs.run",
     "option": "metric",
+    "raters": "human_agreement",
     "score": "scoring",
     "train": "training.run",
 }
@@ -77,6 +78,7 @@ __all__ = [
     "make_metric",
     "open_run",
     "option",
+    "raters",
     "score",
     "train",
 ]

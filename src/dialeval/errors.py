@@ -35,7 +35,8 @@ class Problem:
     """One thing wrong with one place of an input file.
 
     An `error` makes its record unusable. A `warning` leaves the record usable after something was
-    dropped or replaced, and `problem` says what.
+    dropped or replaced, and `problem` says what. Programs read `code` and `names`, never the text:
+    `unused-columns` names the columns that no reader used.
     """
 
     path: str
@@ -43,6 +44,8 @@ class Problem:
     field: str
     problem: str
     severity: Severity = "error"
+    code: str = ""
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.line else self.path

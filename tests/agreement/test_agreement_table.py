@@ -174,4 +174,4 @@ def test_three_systems_have_no_interval_and_a_reason():
     (row,) = agreement_rows(levels, by="system", rounds=50)
     for found in row.correlations.values():
         assert (found.low, found.high, found.no_interval) == (None, None, "fewer than 5 items")
-        assert found.to_record()["no_interval"] == "fewer than 5 items"
+        assert found.to_estimate()["no_interval"] == "fewer than 5 items"

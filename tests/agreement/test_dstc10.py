@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dialeval.agreement.coefficient import Agreement
+from dialeval.agreement.coefficient import Coefficient
 from dialeval.agreement.dstc10 import (
     DEVELOPMENT_SETS,
     ScoredSet,
@@ -20,7 +20,7 @@ from dialeval.sample import Rating, Sample, Turn
 
 def correlations(values):
     return {
-        dataset: {quality: Agreement(value, 9) for quality, value in qualities.items()}
+        dataset: {quality: Coefficient(value, 9) for quality, value in qualities.items()}
         for dataset, qualities in values.items()
     }
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dialeval.agreement.bootstrap import Bootstrap, fisher_interval, interval_of_few
+from dialeval.agreement.bootstrap import Bootstrap, fisher_interval, formula_interval
+from dialeval.agreement.coefficient import Coefficient
 from dialeval.agreement.correlation import NAMES, correlations
 
 
@@ -20,12 +21,12 @@ def test_pearsons_interval_is_that_of_scipy():
 
 def test_spearmans_and_kendalls_intervals_are_those_of_the_formulas():
     """By hand for .5 of 8 items: z = atanh .5 = .549306, t(6) = 2.446912."""
-    rho = interval_of_few("spearman", 0.5, 8, 0.95)
+    rho = formula_interval("spearman", Coefficient(0.5, 8), 0.95)
     half = 1.959964 * math.sqrt(1.125 / 5)
     assert (rho.low, rho.high) == pytest.approx(
         (math.tanh(0.549306 - half), math.tanh(0.549306 + half)), abs=1e-6
     )
-    tau = interval_of_few("kendall", 0.5, 8, 0.95)
+    tau = formula_interval("kendall", Coefficient(0.5, 8), 0.95)
     half = 2.446912 * math.sqrt(0.437 / 4)
     assert (tau.low, tau.high) == pytest.approx(
         (math.tanh(0.549306 - half), math.tanh(0.549306 + half)), abs=1e-6
@@ -48,9 +49,9 @@ def test_perfect_agreement_says_why_it_has_no_interval(n):
 
 
 def test_rounds_that_all_agree_make_no_interval_of_width_zero():
-    found = fisher_interval(0.5, np.full(100, 0.5), 30, 0.95)
+    found = fisher_interval(Coefficient(0.5, 30), np.full(100, 0.5), 0.95)
     assert (found.low, found.high) == (None, None)
-    assert found.reason
+    assert found.no_interval
 
 
 def test_without_a_bootstrap_there_is_neither_interval_nor_excuse():

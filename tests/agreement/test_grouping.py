@@ -3,13 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.agreement.coefficient import maximum_over_raters
 from dialeval.agreement.correlation import kendall, pearson, spearman, system_means, within_groups
-from dialeval.agreement.rated import Target, maximum_of, mean_rating, rated_samples
+from dialeval.agreement.rated import Target, mean_rating, rated_samples
 from dialeval.sample import Rating, Sample
 
 
-def maximum_over_raters(scores, ratings, coefficient=spearman):
-    return maximum_of([coefficient(scores, column) for column in ratings.T])
+def with_each_rater(scores, ratings, coefficient=spearman):
+    return {str(i): coefficient(scores, column) for i, column in enumerate(ratings.T)}
 
 
 def per_system(x, y, systems, coefficient=spearman):
@@ -27,10 +28,11 @@ def test_golden_agreement_with_the_mean_rating_and_by_pones_rule(golden, coeffic
     ratings = np.array(case["ratings_raters_x_items"], dtype=np.float64).T
     mean = coefficient(case["metric"], mean_rating(ratings))
     assert mean.value == pytest.approx(case[STANDARD][name], abs=1e-9)
-    best = maximum_over_raters(case["metric"], ratings, coefficient)
+    by_rater = with_each_rater(case["metric"], ratings, coefficient)
+    best = maximum_over_raters(by_rater)
     assert best.value == pytest.approx(case[PONE][name], abs=1e-9)
-    assert best.value == coefficient(case["metric"], ratings[:, best.rater]).value
-    assert best.p == min(found.p for found in best.raters)
+    assert best.value == coefficient(case["metric"], ratings[:, int(best.rater)]).value
+    assert best.p == min(found.p for found in by_rater.values())
 
 
 @pytest.mark.parametrize("coefficient", [pearson, spearman])
@@ -60,9 +62,9 @@ def test_the_mean_is_over_those_who_rated():
 
 def test_a_rater_who_always_says_the_same_is_left_out_of_the_maximum():
     ratings = np.array([[3.0, 1.0], [3.0, 2.0], [3.0, 4.0], [3.0, 3.0]])
-    found = maximum_over_raters([1.0, 2.0, 3.0, 4.0], ratings)
-    assert (found.value, found.rater, found.n_undefined) == (pytest.approx(0.8), 1, 1)
-    alone = maximum_over_raters([1.0, 2.0, 3.0, 4.0], ratings[:, :1])
+    found = maximum_over_raters(with_each_rater([1.0, 2.0, 3.0, 4.0], ratings))
+    assert (found.value, found.rater) == (pytest.approx(0.8), "1")
+    alone = maximum_over_raters(with_each_rater([1.0, 2.0, 3.0, 4.0], ratings[:, :1]))
     assert (alone.value, alone.reason) == (None, "undefined with each rater: constant")
 
 
@@ -86,8 +88,8 @@ def test_groups_without_a_correlation_are_counted_by_reason():
     x = [1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 2.0, 3.0]
     y = [1.0, 2.0, 3.0, 1.0, 2.0, 2.0, 2.0, 2.0]
     found = within_groups(x, y, list("aaabbccc"), kendall)
-    assert (found.value, found.n_groups, found.n_undefined) == (1.0, 1, 2)
-    assert found.undefined == {"constant": 1, "fewer than 3 pairs": 1}
+    assert (found.value, found.groups, found.groups_undefined) == (1.0, 1, 2)
+    assert found.undefined_groups == {"constant": 1, "fewer than 3 pairs": 1}
     nothing = within_groups(x[3:5], y[3:5], ["b", "b"])
     assert (nothing.value, nothing.reason) == (None, "undefined in every group")
 

@@ -404,3 +404,46 @@ def test_a_metric_of_a_run_keeps_its_direction_as_scores_of_a_file(dialeval, tmp
     assert done.code == 0
     assert "length" in done.out
     assert "length ↑" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["--test", "perm-both", "--rounds", "99"], {"test": "perm-both", "rounds": 99}),
+        (
+            ["--relations", "--coefficient", "pearson"],
+            {"relations": True, "coefficient": "pearson"},
+        ),
+        (["--lower-is-better", "other"], {"lower_is_better": ["other"]}),
+    ],
+)
+def test_the_library_finds_what_the_verb_prints(dialeval, table, arguments, options):
+    """`dialeval.agree` knew neither files of scores nor tests nor relations."""
+    import dialeval as library
+
+    printed = dialeval(*with_scores(table, "--rating", "overall", *arguments, "--json"))
+    scores = [table.parent / "mine.csv"]
+    found = library.agree(table, scores=scores, ratings=["overall"], **options)
+    assert json.loads(json.dumps(found.to_record())) == json.loads(printed.out)
+
+
+def test_the_library_reports_on_raters_as_the_verb_does(dialeval, rated):
+    import dialeval as library
+
+    path = rated / "rated.jsonl"
+    printed = json.loads(dialeval("raters", str(path), "--json").out)
+    assert json.loads(json.dumps(library.raters(path).to_record())) == printed
+
+
+def test_an_unused_column_keeps_its_name_whatever_is_in_it(dialeval, table):
+    """The names were cut out of the text of a warning, at every comma."""
+    text = table.read_text().replace("overall", '"overall, 1 to 5"')
+    table.write_text(text)
+    done = dialeval("raters", str(table))
+    assert "--rating overall, 1 to 5." in done.err
+
+
+def test_groups_are_counted_for_the_maximum_over_raters_too(dialeval, rated):
+    arguments = ["--by", "within-item", "--target", "max-over-raters", "-m", "length"]
+    (row,) = json.loads(dialeval("agree", str(rated / "grouped"), *arguments, "--json").out)
+    assert row["spearman"]["groups"] == 4

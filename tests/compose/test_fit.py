@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from compose.made_up_runs import METRICS, rated_samples, run_on, variety, words
 
-from dialeval.agreement.coefficient import Agreement
+from dialeval.agreement.coefficient import Coefficient
 from dialeval.compose.evidence import Evidence, text_digests
 from dialeval.compose.fitting import (
     COMMON,
@@ -29,7 +29,7 @@ from dialeval.compose.leave_one_out import (
     Trial,
     choose_scale,
     fit_best,
-    leave_one_out,
+    leave_each_out,
     weights_on,
 )
 from dialeval.compose.tables import verdict
@@ -174,7 +174,7 @@ def test_a_set_given_twice_counts_once(runs, tmp_path):
     weights = fit(twice, options).weights["overall"]
     # The scales are pooled over one more set, so not to the last digit.
     assert weights == pytest.approx(fit(gather(runs), options).weights["overall"], abs=0.01)
-    assert {trial.dataset for trial in leave_one_out(twice).trials} == {"one", "two", "three"}
+    assert {trial.dataset for trial in leave_each_out(twice).trials} == {"one", "two", "three"}
 
 
 def test_a_level_that_no_metric_judges_is_left_out_and_named(tmp_path):
@@ -220,17 +220,17 @@ def test_a_few_shared_answers_make_relatives_not_the_same_set():
 
 def test_with_one_data_set_there_is_nothing_to_leave_out(runs):
     with pytest.raises(UsageError, match="there must be another that shares no conversation"):
-        leave_one_out(gather({"one": runs["one"]}))
+        leave_each_out(gather({"one": runs["one"]}))
 
 
 def test_the_left_out_set_is_never_seen(runs, tmp_path):
     """Poisoned ratings and scores of a set change its own rows only where people are asked."""
-    honest = leave_one_out(gather(runs))
+    honest = leave_each_out(gather(runs))
     liars = [
         replace(s, ratings={q: Rating((-100 * r.values[0],)) for q, r in s.ratings.items()})
         for s in runs["two"].samples()
     ]
-    poisoned = leave_one_out(gather({**runs, "two": run_on(liars, tmp_path / "liars")}))
+    poisoned = leave_each_out(gather({**runs, "two": run_on(liars, tmp_path / "liars")}))
     for before, after in zip(honest.trials, poisoned.trials, strict=True):
         if before.dataset == "two":
             # What is composed is the same; people think the opposite.
@@ -242,37 +242,37 @@ def test_the_left_out_set_is_never_seen(runs, tmp_path):
 
 
 def test_leaving_out_correlates_the_whole_set_and_says_whose_weights(runs):
-    found = leave_one_out(gather(runs), FitOptions(sample=10))
+    found = leave_each_out(gather(runs), FitOptions(sample=10))
     by_set = {(t.dataset, t.quality): t for t in found.trials}
     assert all(one.n == 60 for t in found.trials for one in t.found.values())
     assert by_set["one", "variety"].weights == "variety"
     assert by_set["two", "overall"].weights == "Overall"  # no other set has overall
-    assert found.rivals[:2] == [CRS, AVERAGE]
-    assert set(METRICS) <= set(found.rivals)
+    assert found.methods[:2] == [CRS, AVERAGE]
+    assert set(METRICS) <= set(found.methods)
 
 
 def test_a_quality_that_no_other_set_has_uses_the_mean_of_all(tmp_path):
     one = run_on(rated_samples("a", {"alpha": words}), tmp_path / "a")
     two = run_on(rated_samples("b", {"beta": variety}), tmp_path / "b")
-    found = leave_one_out(gather({"a": one, "b": two}))
+    found = leave_each_out(gather({"a": one, "b": two}))
     assert {trial.weights for trial in found.trials} == {MEAN_OF_ALL}
 
 
 def test_other_metrics_of_the_runs_are_compared_with(runs):
     gathered = gather(runs, ["length", "distinct:n=1"])
     assert gathered.others == ("bleu:n=1",)
-    standings = {one.name: one for one in leave_one_out(gathered).summary()}
+    standings = {one.name: one for one in leave_each_out(gathered).summary()}
     assert set(standings) == {CRS, "crs, one score", AVERAGE, *METRICS}
     assert standings[CRS].all.by_set.value > standings["bleu:n=1"].all.by_set.value
 
 
 def test_rivals_are_held_against_the_composition_where_both_are_defined():
     """On set b the composition has no correlation: there the rival wins against nobody."""
-    undefined = Agreement(None, 0, 1, "no scores")
+    undefined = Coefficient(None, 0, 1, "no scores")
     found = LeaveOneOut(
         (
-            Trial("a", "q", "q", {CRS: Agreement(0.3, 9), "m": Agreement(0.2, 9)}),
-            Trial("b", "q", "q", {CRS: undefined, "m": Agreement(0.8, 9)}),
+            Trial("a", "q", "q", {CRS: Coefficient(0.3, 9), "m": Coefficient(0.2, 9)}),
+            Trial("b", "q", "q", {CRS: undefined, "m": Coefficient(0.8, 9)}),
         )
     )
     standing = {one.name: one for one in found.summary()}["m"]
@@ -286,7 +286,7 @@ def test_the_verdict_names_both_means():
     large = [(f"q{i}", 0.1, 0.2) for i in range(3)]
     found = LeaveOneOut(
         tuple(
-            Trial(name, quality, quality, {CRS: Agreement(crs, 9), "m": Agreement(m, 9)})
+            Trial(name, quality, quality, {CRS: Coefficient(crs, 9), "m": Coefficient(m, 9)})
             for name, quality, crs, m in [("a", "q0", 0.4, 0.2), *(("b", *one) for one in large)]
         )
     )
@@ -419,14 +419,14 @@ def test_the_scale_of_a_term_is_an_option_and_stands_in_the_composition(runs):
 def test_the_scale_is_chosen_on_the_kept_sets_and_never_on_the_left_out_one(runs, tmp_path):
     """What people said about the left-out set is turned round: its trial is fitted the same."""
     gathered = gather(runs, ["length"])
-    before = leave_one_out(gathered, FitOptions(), scales=SCALES)
+    before = leave_each_out(gathered, FitOptions(), scales=SCALES)
     turned = [
         replace(one, ratings={q: -column for q, column in one.ratings.items()})
         if one.name == "three"
         else one
         for one in gathered.sets
     ]
-    after = leave_one_out(replace(gathered, sets=tuple(turned)), FitOptions(), scales=SCALES)
+    after = leave_each_out(replace(gathered, sets=tuple(turned)), FitOptions(), scales=SCALES)
     scales = {trial.dataset: trial.scale for trial in before.trials}
     assert {t.dataset: t.scale for t in after.trials}["three"] == scales["three"]
     rho = [t.found[CRS].value for t in before.trials if t.dataset == "three"]

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from dialeval.agreement.correlation import Correlation
+from dialeval.agreement.coefficient import Coefficient
 from dialeval.errors import UsageError
 from dialeval.places import cache_directory
 from dialeval.studies.catalogue import find_study
@@ -162,7 +162,7 @@ def test_the_printed_numbers_are_read():
     [(0.3416, 0.001, ".342"), (-0.0836, 0.2, "-.084*"), (1.0, 0.0, "1.000"), (None, None, "-")],
 )
 def test_a_correlation_is_printed_as_in_such_tables(value, p, text):
-    assert short(Correlation("pearson", value, 9, p=p)) == text
+    assert short(Coefficient(value, 9, p=p)) == text
 
 
 def test_a_wide_table_is_cut_into_several():
@@ -176,7 +176,7 @@ def test_a_wide_table_is_cut_into_several():
 
 def test_the_composed_metrics_stand_above_their_published_rows():
     assert {"usl-h", "deep-am-fm"} <= set(find_study("comparison").metrics)
-    found = {name: Correlation(name, 0.25, 360, p=0.001) for name in ("pearson", "spearman")}
+    found = {name: Coefficient(0.25, 360, p=0.001) for name in ("pearson", "spearman")}
     cells = [
         Cell("usr-topical", "turn", "Overall", name, found) for name in ("usl-h", "deep-am-fm")
     ]

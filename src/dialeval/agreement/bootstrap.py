@@ -1,33 +1,28 @@
-"""Resampling in blocks of bounded memory, and p = (c + 1) / (k + 1) of tests that do it.
+"""Resampling, and the interval of a correlation.
 
-All rounds read one stream of uniform numbers, n to a round, in order. A worker that begins with
-round r moves the generator r n numbers ahead (PCG64 can jump), so the result does not depend on
-how many workers there are nor on how many rounds they hold in memory at a time. The seed of the
-stream is drawn from the caller's generator: the next test with the same generator is a new draw.
+All rounds of a resampling read one stream of uniform numbers, n to a round, in order. A worker that
+begins with round r moves the generator r n numbers ahead (PCG64 can jump), so neither the number of
+workers nor the number of rounds in memory changes the result. The seed of the stream is drawn from
+the caller's generator: the next test with the same generator is a new draw.
 
-p counts c of k rounds at least as extreme as the data. The +1 counts the data as they are, without
-which a test could report p = 0 and would reject too often (Davison and Hinkley 1997, 4.2; Phipson
-and Smyth 2010).
+A test reports p = (c + 1) / (k + 1), where c of k rounds are at least as extreme as the data. The
++1 counts the data themselves. Without it a test could report p = 0 and would reject too often
+(Davison and Hinkley 1997, 4.2; Phipson and Smyth 2010).
 
-Bootstrap: what a correlation could have been, had other items been drawn.
-
-A round draws n of the n items with replacement. All that a correlation needs to know is how often
-each item was drawn, so a round is a row of counts, and a block of rounds a matrix. Blocks and
-workers cannot move the result.
-
-The interval is symmetric on Fisher's scale, with the standard deviation s of the rounds there:
+A bootstrap round draws n of the n items with replacement. A correlation depends only on how often
+each item was drawn, so a round is a row of counts and a block of rounds is a matrix. The interval
+is symmetric on Fisher's scale, where the rounds have the standard deviation s:
 
     tanh(atanh(value) -+ t s),    t = quantile of Student's t with n - 2 degrees of freedom
 
-Few items are not resampled: see below.
+For Pearson's r that is too short if scores are skewed or have heavy tails (ranks have no tails).
+Its half width is therefore the larger of t s and q e, where e is the standard error of the data and
+q the 95 % quantile over the rounds of |atanh(r*) - atanh(r)| / e*, each round divided by its own
+error (a symmetric bootstrap-t; Hall 1988).
 
-Skewed scores and heavy tails make that too short for Pearson's r, whose error depends on them
-(ranks have no tails). There the half width is the larger one of t s and q e, with e the standard
-error of the data and q the 95 % quantile over the rounds of |atanh(r*) - atanh(r)| / e*, each round
-divided by its own error (a symmetric bootstrap-t; Hall 1988).
-
-Chosen from eight (percentile, BCa, bootstrap-t, errors from the influence of items, and unions of
-these) by 1000 simulations each with rho = 0, .5, .9 and n = 50, 200. Coverage of Pearson's r:
+This rule was chosen from eight (percentile, BCa, bootstrap-t, errors from the influence of items,
+and unions of these) by 1000 simulations each with rho = 0, .5, .9 and n = 50, 200. Coverage of
+Pearson's r:
 
                                     t s alone      as here
     normal                          .940-.951      .942-.956
@@ -37,28 +32,28 @@ these) by 1000 simulations each with rho = 0, .5, .9 and n = 50, 200. Coverage o
     log-normal both, sigma .5       .922-.946      .934-.951
     log-normal both, sigma 1        .902-.923      .912-.954
 
-Below .93 are log-normal scores with sigma 1 where rho = 0, or .5 with n = 50; and one side of that
-kind against a normal one with rho = .5 (.923) or .9 (.69-.74): none of the eight holds there.
-`python benchmarks/bootstrap.py --coverage` repeats it, with Spearman and Kendall beside.
+Coverage is below .93 for log-normal scores with sigma 1 if rho = 0, or if rho = .5 and n = 50; and
+if one side is of that kind and the other normal, for rho = .5 (.923) and .9 (.69-.74). None of the
+eight rules holds there. `python benchmarks/bootstrap.py --coverage` repeats the simulation, with
+Spearman and Kendall.
 
-Intervals of a correlation of few items, where resampling knows too little.
-
-With six items most bootstrap rounds are nearly perfect or nearly constant, and with three all
-rounds agree. Below a number of items the interval is the classical one on Fisher's scale instead:
+Few items are not resampled: with six items most rounds are nearly perfect or nearly constant, and
+with three all rounds agree. Their interval is the classical one on Fisher's scale:
 
     tanh(atanh(value) -+ q e)
 
     pearson    e = sqrt(1 / (n - 3))                q normal      (Fisher 1921)
     spearman   e = sqrt((1 + rho^2 / 2) / (n - 3))  q normal      (Bonett and Wright 2000)
     kendall    e = sqrt(.437 / (n - 4))             q Student's t, n - 2 degrees
-               (Fieller, Hartley and Pearson 1957; that is for data without ties, and the larger
-               quantile makes up for them)
+               (Fieller, Hartley and Pearson 1957, for data without ties; the larger quantile makes
+               up for ties)
 
-Where resampling begins was chosen by simulation: ranks do not mind heavy tails, so Spearman's rho
-keeps the formula up to 19 items; Pearson's r does, and with Student's t of 5 degrees its formula
-covers .91 at n = 10 and .86 at n = 15, where the bootstrap has .98 and .94.
-Coverage and mean width of 95 % intervals over rho = 0, .5, .9 (500 simulations each, 300 rounds;
-bootstrap and bootstrap-t alone had 1.94, 1.90 and 1.58 for the widths of Pearson's r at n = 6):
+The number of items from which on data are resampled was chosen by simulation. Ranks do not suffer
+from heavy tails, so Spearman's rho keeps the formula up to 19 items. Pearson's r does: with
+Student's t of 5 degrees its formula covers .91 at n = 10 and .86 at n = 15, where the bootstrap
+covers .98 and .94. Coverage and mean width of 95 % intervals over rho = 0, .5, .9 (500 simulations
+each, 300 rounds; bootstrap and bootstrap-t alone had widths of 1.94, 1.90 and 1.58 for Pearson's r
+at n = 6):
 
     normal          Pearson                      Spearman                  Kendall
     n =  6          .93-.96  1.44 1.29 .64       .97-1.0  1.50 1.42 1.05   .98-1.0  1.64 1.59 1.32
@@ -67,8 +62,8 @@ bootstrap and bootstrap-t alone had 1.94, 1.90 and 1.58 for the widths of Pearso
     n = 20          .95-.96  .93 .76 .25         .97-.98  .95 .82 .38      .97-.99  .72 .67 .46
     n = 50          .94-.95  .57 .44 .12         .96      .58 .47 .17      .95-.98  .41 .36 .21
 
-With grades from 1 to 5 all cover .94 to 1.0. With Student's t of 5 degrees Pearson's r has .90 to
-.94 below 10 items and .93 to .98 from there on.
+With grades from 1 to 5 all intervals cover .94 to 1.0. With Student's t of 5 degrees Pearson's r
+has .90 to .94 below 10 items and .93 to .98 from 10 items on.
 """
 
 from __future__ import annotations
@@ -76,41 +71,47 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from statistics import NormalDist
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from dialeval.agreement.coefficient import Coefficient
 from dialeval.agreement.ranks import Counts, Floats
-from dialeval.agreement.student import student_quantile
+from dialeval.agreement.student import normal_quantile, student_quantile
 
 if TYPE_CHECKING:
     from dialeval.agreement.correlation import Name
 
-Alternative = Literal["two-sided", "greater"]
-"""`greater`: the first is better than the second. Name it before looking at the data."""
+NO_SPREAD = "perfect agreement"
+PERFECT = 1 - 1e-12
+"""From here on a correlation is 1 up to rounding."""
+BOOTSTRAP_FROM: dict[Name, int] = {"pearson": 10, "spearman": 20, "kendall": 10}
+"""The smallest number of items that are resampled."""
+FEWEST_ITEMS = 5
 
+Alternative = Literal["two-sided", "greater"]
+"""`greater`: the first is better than the second. Choose it before you look at the data."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told the rounds that are done and the rounds in all."""
+"""Called with the number of finished rounds and of all rounds."""
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How to resample. Only `rng` and `rounds` can move the result."""
+    """How to resample. Only `rng` and `rounds` change the result."""
 
     rng: np.random.Generator
     rounds: int = 9999
     block: int = 1 << 17
-    """Numbers that a worker holds at a time (a round of more items is a block of its own)."""
+    """Numbers that a worker holds at a time; a round with more items is a block of its own."""
     workers: int = 1
     progress: Progress | None = None
 
 
 def in_blocks(work: Callable[[Floats], Result], n: int, resampling: Resampling) -> list[Result]:
-    """`work` gets blocks of rounds, as rows of n uniform numbers in [0, 1); results in order."""
+    """Calls `work` with blocks of rounds: rows of n uniform numbers in [0, 1). Keeps the order."""
     seed = [int(part) for part in resampling.rng.integers(0, 1 << 32, size=4)]
     rounds, rows = resampling.rounds, max(1, resampling.block // n)
 
@@ -134,10 +135,10 @@ def resample(statistic: Callable[[Floats], Floats], n: int, resampling: Resampli
 
 
 def p_value(null: Floats, observed: float, size: float, alternative: Alternative) -> float:
-    """The share of rounds at least as extreme as what was observed, itself among them.
+    """The share of rounds that are at least as extreme as the observed value, which counts, too.
 
-    Ratings are often whole numbers and ties with the observed value common. `size` is the order of
-    magnitude of what was added up: differences that are rounding at that size count as ties.
+    Ratings are often whole numbers, so ties with the observed value are common. `size` is the order
+    of magnitude of the summands: differences that are rounding at that size count as ties.
     """
     if np.isnan(observed):
         raise ValueError("nothing is extreme where nothing was observed")
@@ -151,25 +152,16 @@ Statistic: TypeAlias = Callable[[Counts], Floats]
 """One number for each row of counts, or a row of numbers, NaN where it is not defined."""
 
 CACHED = 1 << 15
-"""Numbers that the processor's cache holds together with what is computed of them."""
+"""Numbers that fit into the processor's cache with their intermediate results."""
 
 
 @dataclass(frozen=True)
 class Bootstrap(Resampling):
-    """How to bootstrap_values. Only `rng`, `rounds` and `level` can move the result."""
+    """How to resample for intervals. Only `rng`, `rounds` and `level` change the result."""
 
     rounds: int = 1000
     block: int = 1 << 18
     level: float = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Both ends None where nothing can be said, and `reason` says why."""
-
-    low: float | None
-    high: float | None
-    reason: str = ""
 
 
 def bootstrap_values(statistics: Sequence[Statistic], n: int, bootstrap: Bootstrap) -> list[Floats]:
@@ -184,8 +176,8 @@ def bootstrap_values(statistics: Sequence[Statistic], n: int, bootstrap: Bootstr
 
 
 def by_few_rows(statistic: Statistic) -> Statistic:
-    """The same, computed for a few rows at a time: what it puts down in between is small then, and
-    found again in the processor's cache. For statistics that treat each row by itself."""
+    """The same statistic, computed for a few rows at a time, so that intermediate results stay in
+    the processor's cache. The statistic must treat each row by itself."""
 
     def of_counts(counts: Counts) -> Floats:
         rows = max(1, CACHED // counts.shape[1])
@@ -205,70 +197,62 @@ def draw_counts(uniform: Floats) -> Counts:
     return counts.astype(np.float64).reshape(rows, n)
 
 
-def fisher_interval(value: float, rounds: Floats, n: int, level: float) -> Interval:
-    """Of a correlation of n pairs, from its values over the bootstrap rounds."""
-    half = _half_width(value, rounds, n, level)
-    return half if isinstance(half, Interval) else _around(value, half)
+def fisher_interval(found: Coefficient, rounds: Floats, level: float) -> Coefficient:
+    """The coefficient with its interval, from its values over the bootstrap rounds."""
+    return _with_interval(found, _half_width(found, rounds, level))
 
 
 def studentised_interval(
-    value: float, error: float, rounds: Floats, errors: Floats, n: int, level: float
-) -> Interval:
-    """Of Pearson's r with its standard error, and the same of each round."""
-    half = _half_width(value, rounds, n, level)
-    if isinstance(half, Interval):
-        return half
+    found: Coefficient, error: float, rounds: Floats, errors: Floats, level: float
+) -> Coefficient:
+    """Pearson's r with its interval, from r and its standard error in the data and the rounds."""
+    half, value = _half_width(found, rounds, level), found.value
     usable = (np.abs(rounds) < PERFECT) & (errors > 0)  # neither is true of NaN
-    if 2 * int(usable.sum()) >= len(rounds):
+    if value is not None and isinstance(half, float) and 2 * int(usable.sum()) >= len(rounds):
         r = rounds[usable]
         apart = np.abs(np.arctanh(r) - np.arctanh(value)) * (1 - r**2) / errors[usable]
         half = max(half, float(np.quantile(apart, level)) * error / (1 - value**2))
-    return _around(value, half)
+    return _with_interval(found, half)
 
 
-def _half_width(value: float, rounds: Floats, n: int, level: float) -> float | Interval:
-    """t s, or no interval where the rounds say nothing."""
-    if abs(value) >= PERFECT:
-        return Interval(None, None, NO_SPREAD)
-    defined = rounds[~np.isnan(rounds)]
-    imperfect = np.abs(defined[np.abs(defined) < PERFECT])
-    if 2 * len(defined) < len(rounds) or not len(imperfect):
-        return Interval(None, None, "most draws of items are constant")
-    # a perfect round has no finite place on Fisher's scale: it counts as the nearest that has
-    most = float(imperfect.max())
-    deviation = float(np.arctanh(np.clip(defined, -most, most)).std())
-    return student_quantile((1 + level) / 2, n - 2) * deviation
-
-
-def _around(value: float, half: float) -> Interval:
-    centre = float(np.arctanh(value))
-    if half < 1e-9:
-        return Interval(None, None, "all draws of items agree alike")
-    return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
-
-
-NO_SPREAD = "perfect agreement"
-PERFECT = 1 - 1e-12
-"""From here on a correlation is 1 up to rounding."""
-
-
-BOOTSTRAP_FROM: dict[Name, int] = {"pearson": 10, "spearman": 20, "kendall": 10}
-"""So many items and more are resampled."""
-FEWEST_ITEMS = 5
-
-
-def interval_of_few(name: Name, value: float, n: int, level: float) -> Interval:
-    """None below five items, where it would hold nearly every value (and e of tau is infinite)."""
-    if n < FEWEST_ITEMS:
-        return Interval(None, None, f"fewer than {FEWEST_ITEMS} items")
-    if abs(value) >= PERFECT:
-        return Interval(None, None, NO_SPREAD)
-    normal = NormalDist().inv_cdf((1 + level) / 2)
+def formula_interval(name: Name, found: Coefficient, level: float) -> Coefficient:
+    """The coefficient with the classical interval, for few items. Fewer than five items have none:
+    it would hold nearly every value (and e of tau is infinite)."""
+    value, n = found.value, found.n
+    if value is None or n < FEWEST_ITEMS or abs(value) >= PERFECT:
+        few = n < FEWEST_ITEMS
+        return _with_interval(found, f"fewer than {FEWEST_ITEMS} items" if few else NO_SPREAD)
+    normal = normal_quantile((1 + level) / 2)
     if name == "pearson":
         half = normal * math.sqrt(1 / (n - 3))
     elif name == "spearman":
         half = normal * math.sqrt((1 + value**2 / 2) / (n - 3))
     else:
         half = student_quantile((1 + level) / 2, n - 2) * math.sqrt(0.437 / (n - 4))
-    centre = math.atanh(value)
-    return Interval(math.tanh(centre - half), math.tanh(centre + half))
+    return _with_interval(found, half)
+
+
+def _half_width(found: Coefficient, rounds: Floats, level: float) -> float | str:
+    """t s, or the reason why the rounds give no interval."""
+    if found.value is None or abs(found.value) >= PERFECT:
+        return NO_SPREAD
+    defined = rounds[~np.isnan(rounds)]
+    imperfect = np.abs(defined[np.abs(defined) < PERFECT])
+    if 2 * len(defined) < len(rounds) or not len(imperfect):
+        return "most draws of items are constant"
+    # a perfect round has no finite place on Fisher's scale: it counts as the nearest that has
+    most = float(imperfect.max())
+    deviation = float(np.arctanh(np.clip(defined, -most, most)).std())
+    return student_quantile((1 + level) / 2, found.n - 2) * deviation
+
+
+def _with_interval(found: Coefficient, half: float | str) -> Coefficient:
+    """The interval of this half width on Fisher's scale, or the reason why there is none."""
+    if found.value is None:
+        return found
+    if isinstance(half, float) and half < 1e-9:
+        half = "all draws of items agree alike"
+    if isinstance(half, str):
+        return replace(found, no_interval=half)
+    centre = float(np.arctanh(found.value))
+    return replace(found, low=float(np.tanh(centre - half)), high=float(np.tanh(centre + half)))

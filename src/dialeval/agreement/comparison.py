@@ -1,21 +1,20 @@
-"""Two runs, or the systems of one: which is better on which metric, and is the difference real?
+"""`dialeval.compare`: which of two runs, or of the systems of one, is better, and significantly so?
 
 For each level, metric and pair of sides, over the rows that both sides have (`joining.py`):
 
     difference   mean of second - first, in the metric's own unit
-    interval     95 %, of the signed paired bootstrap                      (`significance.py`)
-    p            of the paired permutation test, two-sided, then Holm's correction over everything
-                 that the comparison tests: all metrics, levels and pairs
-    effect       the difference in standard deviations of the scores of both sides: the only number
+    interval     95 %, from the paired bootstrap                           (`significance.py`)
+    p            from the paired permutation test, two-sided, with Holm's correction over all tests
+                 of the comparison: all metrics, levels and pairs
+    effect       the difference in standard deviations of the scores of both sides; the only number
                  here that can be compared between metrics
 
-Rows count as independent of each other. Turns of one dialogue are not quite: where a few long
+Rows count as independent of each other. Turns of one dialogue are not quite: if a few long
 dialogues make up the data, intervals are too short and p is too small. Joined by dialogue, they are
 one row.
 
-A metric whose signature differs between the runs measured something else in each of them. It has a
-row with the reason, and no numbers. Where the runs differ in their scales alone, the raw values are
-compared (`joining.py`).
+A metric whose signature differs between the runs measured something else in each of them. Its row
+has a reason and no numbers. If the runs differ only in their scales, raw values are compared.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ from dialeval.agreement.bootstrap import Progress, Resampling
 from dialeval.agreement.findings import (
     Change,
     Compared,
-    Standing,
+    SideRanking,
     largest_changes,
     outcome_of,
-    standings,
+    rank_sides,
 )
 from dialeval.agreement.joining import (
-    Grounds,
+    Comparability,
     Join,
     JoinBy,
     Joined,
     Side,
-    grounds,
+    comparability,
     join,
     raw_name,
     sides_of,
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SideCount:
-    """`left_out` samples are answered by no other side."""
+    """The number of samples of a side; `left_out` of them have no counterpart on another side."""
 
     name: str
     run: str
@@ -69,13 +68,13 @@ class SideCount:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that `dialeval compare` says."""
+    """Everything that `dialeval compare` reports."""
 
     sides: tuple[SideCount, ...]
     joined_by: JoinBy
     joined: int
     rows: tuple[Compared, ...]
-    standings: tuple[Standing, ...]
+    standings: tuple[SideRanking, ...]
     changes: tuple[Change, ...]
     warnings: tuple[str, ...]
     alpha: float
@@ -83,12 +82,12 @@ class Comparison:
 
     @property
     def tested(self) -> int:
-        """How many differences were tested."""
+        """The number of tested differences."""
         return sum(row.p_holm is not None for row in self.rows)
 
     @property
     def significant(self) -> int:
-        """How many of them are real after the correction."""
+        """The number of differences that are significant after the correction."""
         return sum(row.p_holm is not None and row.p_holm <= self.alpha for row in self.rows)
 
     def to_record(self) -> dict[str, Any]:
@@ -109,7 +108,10 @@ def compare(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Runs against each other, or the systems of one run; `worst` samples that changed most."""
+    """Compares runs with each other, or the systems of one run.
+
+    `worst` is the number of samples to list whose score changed most.
+    """
     from dialeval.runs.run import open_run
 
     if not runs:
@@ -133,9 +135,9 @@ def compare_joined(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Comparison:
-    """The same of samples that were joined already; every side has the metrics named."""
+    """Compares joined samples. Every side must have these metrics."""
     sides = rows.levels[0].sides
-    shared = grounds(sides, labels)
+    shared = comparability(sides, labels)
     rows = replace(rows, levels=tuple(level.on_raw(shared.raw) for level in rows.levels))
     found = _compare(rows, labels, shared, alpha, rounds, seed, workers, progress)
     if not found:
@@ -159,7 +161,7 @@ def compare_joined(
         rows.by,
         rows.joined,
         tuple(found),
-        tuple(standings(rows.levels, found, alpha)),
+        tuple(rank_sides(rows.levels, found, alpha)),
         tuple(
             replace(one, metric=raw_name(one.metric)) if one.metric in shared.raw else one
             for one in changes
@@ -173,24 +175,24 @@ def compare_joined(
 def _compare(
     rows: Join,
     labels: Sequence[str],
-    shared: Grounds,
+    shared: Comparability,
     alpha: float,
     rounds: int,
     seed: int,
     workers: int,
     progress: Progress | None,
 ) -> list[Compared]:
-    cases = [
+    planned = [
         (level, label, table, pair)
         for level in rows.levels
         for label in labels
         if not np.isnan(table := level.scores(label)).all()
         for pair in combinations(range(len(level.sides)), 2)
     ]
-    tested = [case for case in cases if case[1] not in shared.none]
+    tested = [one for one in planned if one[1] not in shared.none]
     tests: list[tuple[PairedTest, PairedTest]] = []
     for done, (_, _, table, (a, b)) in enumerate(tested):
-        # Every test begins with the same seed: it does not hang on which metrics came before.
+        # Every test begins with the same seed, so it does not depend on the metrics before it.
         first, second = (
             Resampling(
                 np.random.default_rng([seed, half]),
@@ -207,7 +209,7 @@ def _compare(
         _not_compared(level, label, table, pair)
         if label in shared.none
         else _compared(level, label, table, pair, *next(results), alpha, label in shared.raw)
-        for level, label, table, pair in cases
+        for level, label, table, pair in planned
     ]
 
 
@@ -221,14 +223,6 @@ def _not_compared(level: Joined, label: str, table: Floats, pair: tuple[int, int
         _direction(level.sides, label),
         level.sides[pair[0]].name,
         level.sides[pair[1]].name,
-        mean_first=None,
-        mean_second=None,
-        difference=None,
-        low=None,
-        high=None,
-        effect=None,
-        p=None,
-        p_holm=None,
         n=n,
         n_missing=int(there.any(axis=1).sum()) - n,
         outcome="not comparable",
@@ -249,7 +243,7 @@ def _compared(
     both = table[:, list(pair)]
     there = ~np.isnan(both).any(axis=1)
     means = both[there].mean(axis=0).tolist() if there.any() else [None, None]
-    # Rows that neither side scored are missing on both: they are not this pair's to count.
+    # Rows that neither side scored do not count as missing.
     n_missing = int((~np.isnan(both)).any(axis=1).sum()) - test.n
     deviation = float(np.sqrt(both[there].var(axis=0).mean())) if test.n > 1 else 0.0
     effect = test.difference / deviation if test.difference is not None and deviation else None
@@ -332,7 +326,7 @@ def _warnings(
 
 
 def _part(progress: Progress | None, part: int, parts: int) -> Progress | None:
-    """Progress of one part of several alike."""
+    """The progress of one of several equal parts."""
     if progress is None:
         return None
     return lambda done, total: progress(part * total + done, parts * total)

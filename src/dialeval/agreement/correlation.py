@@ -1,31 +1,31 @@
 """Correlation between what a metric says and what people say.
 
-    pearson    r, with p from Student's t
-    spearman   r of the ranks, ties sharing their mean rank; p likewise, of
-               at most 8 items by counting all their orders
-    kendall    tau-b; p exact for few items without ties, else normal
+    pearson    r, with p from Student's t spearman   r of the ranks, where ties share their mean
+    rank; p likewise, but p of at most 8 items
+               is exact: all their orders are counted
+    kendall    tau-b; p is exact for few items without ties, else from the normal distribution
 
-p is two-sided, of the hypothesis that there is no correlation. A confidence interval needs a
-`Bootstrap`, which holds the generator (few items have one from a formula: `bootstrap.py`):
+p is two-sided and tests the hypothesis that there is no correlation. An interval needs a
+`Bootstrap`, which holds the generator (see `bootstrap.py`):
 
     correlations(scores, ratings, Bootstrap(np.random.default_rng(1)))["spearman"].low
 
-Where a correlation is not defined (fewer than three pairs, or one side constant) there is no
-number, and a reason in its place. 0 would say that there is no agreement, which nobody measured.
+A correlation is undefined for fewer than three pairs, or if one side is constant. It then has a
+reason in place of a number.
 
-Which items are compared: all, systems by their means, or the items within a group.
+Items can be compared in three ways:
 
-    per turn     one correlation of all items: mixes "this system is better" with "this context is
-                 easier"
-    per system   the correlation of the system means (x̄_s, ȳ_s), one pair for each system
-    within       mean over the groups g of the correlation within g. Grouped by item (context), it
-                 asks whether the metric tells good answers to the same context from bad ones.
+    per turn     One correlation of all items. It mixes "this system is better" with "this context
+                 is easier".
+    per system   The correlation of the system means (x̄_s, ȳ_s), one pair for each system.
+    within       The mean over the groups g of the correlation within g. Grouped by item (context),
+                 it asks whether the metric tells good answers to the same context from bad ones.
 
 The mean within groups has p and an interval from Student's t over the k groups where it is defined:
 
     mean -+ t_(k-1) s / sqrt k
 
-Groups where it is not defined are left out of the mean, counted, and their reasons told.
+Groups where it is undefined are left out of the mean; their number and reasons are reported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -41,14 +41,22 @@ import numpy as np
 from dialeval.agreement.bootstrap import (
     BOOTSTRAP_FROM,
     Bootstrap,
-    Interval,
     Statistic,
     bootstrap_values,
     fisher_interval,
-    interval_of_few,
+    formula_interval,
     studentised_interval,
 )
-from dialeval.agreement.ranks import Counts, Floats, Integers, exact_mean, rank, settled, tied_pairs
+from dialeval.agreement.coefficient import Coefficient
+from dialeval.agreement.ranks import (
+    Counts,
+    Floats,
+    Integers,
+    exact_mean,
+    rank,
+    tied_pairs,
+    without_rounding_errors,
+)
 from dialeval.agreement.student import (
     correlation_two_sided_p,
     student_quantile,
@@ -63,89 +71,72 @@ from dialeval.agreement.weighted_correlation import (
     spearman_of_counts,
 )
 
-__all__ = ["Correlation", "correlations", "kendall", "pearson", "rank", "spearman"]
-
 Name: TypeAlias = Literal["pearson", "spearman", "kendall"]
 NAMES: tuple[Name, ...] = ("pearson", "spearman", "kendall")
 Numbers: TypeAlias = Sequence[float | None] | Floats
-"""Missing ones are None or NaN."""
-Coefficient: TypeAlias = Callable[[Numbers, Numbers, Bootstrap | None], "Correlation"]
+"""Missing numbers are None or NaN."""
+Correlate: TypeAlias = Callable[[Numbers, Numbers, Bootstrap | None], Coefficient]
 """`pearson`, `spearman` or `kendall`."""
 
 FEWEST = 3
-"""Two pairs always correlate perfectly."""
+"""Two pairs always correlate perfectly, so a correlation needs three."""
 
 CONSTANT = "constant"
-"""Why there is no correlation where all items of a side have the same number."""
+"""The reason if all items of a side have the same number."""
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """`value` is None where it is not defined, and `reason` says why. `n` pairs were complete."""
-
-    name: Name
-    value: float | None
-    n: int
-    n_missing: int = 0
-    p: float | None = None
-    low: float | None = None
-    high: float | None = None
-    """Also None without a bootstrap, and where `no_interval` says why there is none."""
-    ties_x: int = 0
-    """Pairs of items with the same x, of n(n - 1)/2."""
-    ties_y: int = 0
-    reason: str = ""
-    no_interval: str = ""
-
-
-def pearson(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Correlation:
+def pearson(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Coefficient:
     """Linear correlation. Pairs with a missing side are left out and counted."""
     return correlations(x, y, bootstrap, ["pearson"])["pearson"]
 
 
-def spearman(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Correlation:
+def spearman(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Coefficient:
     """Rank correlation. Pairs with a missing side are left out and counted."""
     return correlations(x, y, bootstrap, ["spearman"])["spearman"]
 
 
-def kendall(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Correlation:
+def kendall(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Coefficient:
     """Rank correlation by pairs of items (tau-b). Missing sides are left out and counted."""
     return correlations(x, y, bootstrap, ["kendall"])["kendall"]
 
 
 def correlations(
     x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None, names: Sequence[Name] = NAMES
-) -> dict[Name, Correlation]:
-    """Several at once. They share the draws, and each equals what it would be alone."""
+) -> dict[Name, Coefficient]:
+    """Several coefficients at once. They share the draws; each equals what it would be alone."""
     pairs = complete_pairs(x, y)
     ties = tied_pairs(pairs.x), tied_pairs(pairs.y)
     if bootstrap:
         pairs = _in_order(pairs, ties)
-    found: dict[Name, Correlation] = {}
+    found: dict[Name, Coefficient] = {}
     statistics: dict[Name, Callable[[], Statistic]] = {}
     for name in names:
         reason = _why_undefined(name, pairs)
         value, p = None, None
         if not reason:
             value, p, statistics[name] = _COMPUTED[name](pairs.x, pairs.y)
-        found[name] = Correlation(
-            name, value, pairs.n, pairs.n_missing, p, None, None, *ties, reason
+        found[name] = Coefficient(
+            value, pairs.n, pairs.n_missing, reason, p, ties_x=ties[0], ties_y=ties[1]
         )
     if bootstrap:
         few = [name for name in statistics if pairs.n < BOOTSTRAP_FROM[name]]
         made = {name: make() for name, make in statistics.items() if name not in few}
         rounds = bootstrap_values(list(made.values()), pairs.n, bootstrap) if made else []
         for (name, statistic), values in zip(made.items(), rounds, strict=True):
-            found[name] = _with_interval(found[name], statistic, values, bootstrap.level)
+            if name == "pearson":
+                error, (r, errors) = float(statistic(_once(pairs.n))[0, 1]), values.T
+                one = studentised_interval(found[name], error, r, errors, bootstrap.level)
+            else:
+                one = fisher_interval(found[name], values, bootstrap.level)
+            found[name] = one
         for name in few:
-            interval = interval_of_few(name, found[name].value or 0.0, pairs.n, bootstrap.level)
-            found[name] = _between(found[name], interval)
+            found[name] = formula_interval(name, found[name], bootstrap.level)
     return found
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """What two lists have in common: both sides of an item are there."""
+    """The items that have both sides."""
 
     x: Floats
     y: Floats
@@ -157,7 +148,7 @@ class Pairs:
 
 
 def complete_pairs(x: Numbers, y: Numbers) -> Pairs:
-    """Leaves out and counts the pairs with a missing side."""
+    """Leaves out and counts the items with a missing side."""
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"cannot pair {first.shape} with {second.shape} numbers")
@@ -166,8 +157,8 @@ def complete_pairs(x: Numbers, y: Numbers) -> Pairs:
 
 
 def _in_order(pairs: Pairs, ties: tuple[int, int]) -> Pairs:
-    """Ascending on the side with fewer ties. Then the interval does not hang on the order in which
-    the items came, and rounds, which go through the items in that order, read memory in a row."""
+    """Sorts the items by the side with fewer ties. The interval then does not depend on the order
+    of the items, and rounds, which go through the items in that order, read memory in sequence."""
     keys = (pairs.y, pairs.x) if ties[0] <= ties[1] else (pairs.x, pairs.y)
     order = np.lexsort(keys)
     return replace(pairs, x=pairs.x[order], y=pairs.y[order])
@@ -184,7 +175,7 @@ def _why_undefined(name: Name, pairs: Pairs) -> str:
 
 
 Computed: TypeAlias = tuple[float, float, Callable[[], Statistic]]
-"""Value, p, and what makes the statistic for a bootstrap: it sorts, so only where one is wanted."""
+"""Value, p, and a function that makes the statistic for a bootstrap, which is slow to set up."""
 
 
 def _pearson(x: Floats, y: Floats) -> Computed:
@@ -213,63 +204,21 @@ _COMPUTED: dict[Name, Callable[[Floats, Floats], Computed]] = {
 }
 
 
-def _with_interval(
-    correlation: Correlation, statistic: Statistic, rounds: Floats, level: float
-) -> Correlation:
-    value, n = correlation.value, correlation.n
-    if value is None:
-        return correlation
-    interval: Interval
-    if correlation.name == "pearson":
-        error = float(statistic(_once(n))[0, 1])
-        interval = studentised_interval(value, error, rounds[:, 0], rounds[:, 1], n, level)
-    else:
-        interval = fisher_interval(value, rounds, n, level)
-    return _between(correlation, interval)
-
-
-def _between(correlation: Correlation, ends: Interval) -> Correlation:
-    return replace(correlation, low=ends.low, high=ends.high, no_interval=ends.reason)
-
-
 def _once(n: int) -> Counts:
-    """The items as they are, each once."""
+    """The weights of the items as they are, each once."""
     return np.ones((1, n))
 
 
 @dataclass(frozen=True)
-class WithinGroups:
-    """`value` is None where no group has a defined correlation, and `reason` says why."""
-
-    value: float | None
-    n: int
-    """Complete pairs, in all groups."""
-    n_missing: int
-    n_groups: int
-    """Groups in the mean."""
-    n_undefined: int
-    """Groups left out of it."""
-    p: float | None = None
-    low: float | None = None
-    high: float | None = None
-    undefined: dict[str, int] = field(default_factory=dict)
-    """How many groups were left out, by reason."""
-    ties_x: int = 0
-    """Pairs of items within a group with the same x."""
-    ties_y: int = 0
-    reason: str = ""
-
-
-@dataclass(frozen=True)
 class SystemMeans:
-    """One pair for each system, NaN for a system without an item that has both sides."""
+    """One pair for each system; NaN if no item of the system has both sides."""
 
     x: Floats
     y: Floats
 
 
 def system_means(x: Numbers, y: Numbers, systems: Sequence[Hashable]) -> SystemMeans:
-    """Both means of a system are over its items with both sides."""
+    """The means of each system over its items that have both sides."""
     members = group_members(systems, len(x))
     means = np.full((2, len(members)), np.nan)
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -277,25 +226,25 @@ def system_means(x: Numbers, y: Numbers, systems: Sequence[Hashable]) -> SystemM
         pairs = complete_pairs(first[items], second[items])
         if pairs.n:
             means[:, i] = exact_mean(pairs.x), exact_mean(pairs.y)
-    return SystemMeans(settled(means[0]), settled(means[1]))
+    return SystemMeans(without_rounding_errors(means[0]), without_rounding_errors(means[1]))
 
 
 def within_groups(
     x: Numbers,
     y: Numbers,
     groups: Sequence[Hashable],
-    coefficient: Coefficient = spearman,
+    coefficient: Correlate = spearman,
     level: float = 0.95,
     flat: float | None = None,
-) -> WithinGroups:
-    """The mean of the correlations within groups, each group counting alike.
+) -> Coefficient:
+    """The mean of the correlations within groups; each group has the same weight.
 
-    flat    what a group counts as where x is the same for all items and y is not; None: it is left
-            out. Metrics that are compared must be held against the same groups.
+    flat    the value of a group where x is constant and y is not. None leaves such groups out.
+            Metrics that are compared with each other must be judged on the same groups.
     """
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
 
-    def inside(items: Integers) -> Correlation:
+    def inside(items: Integers) -> Coefficient:
         one = coefficient(first[items], second[items], None)
         is_flat = one.reason == CONSTANT and np.ptp(complete_pairs(first[items], second[items]).y)
         return replace(one, value=flat, reason="") if flat is not None and is_flat else one
@@ -303,13 +252,12 @@ def within_groups(
     found = [inside(items) for items in group_members(groups, len(x))]
     values = [one.value for one in found if one.value is not None]
     undefined = Counter(one.reason for one in found if one.value is None)
-    result = WithinGroups(
+    result = Coefficient(
         value=math.fsum(values) / len(values) if values else None,
         n=sum(one.n for one in found),
         n_missing=sum(one.n_missing for one in found),
-        n_groups=len(values),
-        n_undefined=len(found) - len(values),
-        undefined=dict(sorted(undefined.items())),
+        groups=len(values),
+        undefined_groups=dict(sorted(undefined.items())),
         ties_x=sum(one.ties_x for one in found),
         ties_y=sum(one.ties_y for one in found),
         reason="" if values else "undefined in every group",
@@ -318,7 +266,7 @@ def within_groups(
 
 
 def group_members(groups: Sequence[Hashable], n: int) -> list[Integers]:
-    """The positions of the items of each group, groups in the order in which they first occur."""
+    """The positions of the items of each group; groups are in the order of their first item."""
     if len(groups) != n:
         raise ValueError(f"{len(groups)} groups for {n} items")
     number: dict[Hashable, int] = {}
@@ -328,7 +276,7 @@ def group_members(groups: Sequence[Hashable], n: int) -> list[Integers]:
     return list(np.split(order, cuts)) if n else []
 
 
-def _with_student(result: WithinGroups, values: Sequence[float], level: float) -> WithinGroups:
+def _with_student(result: Coefficient, values: Sequence[float], level: float) -> Coefficient:
     k = len(values)
     if result.value is None or k < 2 or min(values) == max(values):
         return result

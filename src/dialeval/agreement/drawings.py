@@ -1,4 +1,4 @@
-"""Pictures of agreement: the papers' scatter plots, bars with intervals, matrices, differences."""
+"""Pictures of agreement: scatter plots, bars with intervals, matrices, differences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dialeval.agreement.correlation import system_means
-from dialeval.agreement.table import By, Case, cases_of, check_rated, points
+from dialeval.agreement.table import By, ScoredQuality, check_rated, points_label, scored_qualities
 from dialeval.pictures import (
     Bar,
     Drawing,
@@ -19,13 +19,14 @@ from dialeval.pictures import (
 )
 
 if TYPE_CHECKING:
+    from dialeval.agreement.coefficient import Coefficient
     from dialeval.agreement.comparison import Comparison
     from dialeval.agreement.rated import RatedLevel
     from dialeval.agreement.relations import Relations
-    from dialeval.agreement.table import AgreementRow, Estimate
+    from dialeval.agreement.table import AgreementRow
 
 MOST_PANELS = 30
-"""More scatter plots than this are not looked at."""
+"""The largest number of scatter plots in one picture."""
 
 
 def draw_agreement(
@@ -34,15 +35,15 @@ def draw_agreement(
     metrics: Sequence[str] = (),
     scatter: bool = False,
 ) -> Drawing:
-    """A scatter plot where there is one row or `scatter` asks for it, else bars of Spearman."""
+    """Scatter plots if there is one row or `scatter` is true, else bars of Spearman's rho."""
     if not rows:
         return bar_chart([], title="no correlations")
     if len(rows) > 1 and not (scatter and len(rows) <= MOST_PANELS):
         return _bars(rows)
     by = rows[0].by
     check_rated(levels)
-    cases = [case for level in levels for case in cases_of(level, metrics, by)]
-    panels = [draw_case(case, row, by) for case, row in zip(cases, rows, strict=True)]
+    everything = [one for level in levels for one in scored_qualities(level, metrics, by)]
+    panels = [draw_scatter(one, row, by) for one, row in zip(everything, rows, strict=True)]
     return panels[0] if len(panels) == 1 else small_multiples(panels)
 
 
@@ -64,7 +65,7 @@ def draw_relations(found: Sequence[Relations]) -> Drawing:
 
 
 def draw_comparison(comparison: Comparison) -> Drawing:
-    """Effects with intervals; to the right, the second side is better (or has more)."""
+    """Effects with intervals; to the right of 0 the second side is better (or has more)."""
     panels = []
     for first, second in dict.fromkeys((row.first, row.second) for row in comparison.rows):
         bars = []
@@ -99,14 +100,14 @@ _DIRECTIONS = {"higher": "", "lower": " (lower is better)", "neither": " (neithe
 def _standardised(
     end: float | None, difference: float | None, effect: float | None
 ) -> float | None:
-    """An end of the interval on the scale of the effect."""
+    """Converts an end of the interval to the scale of the effect."""
     if end is None or not difference or effect is None:
         return None
     return end * effect / difference
 
 
 def _bars(rows: Sequence[AgreementRow]) -> Drawing:
-    """A chart for each data set and level, the qualities of a metric side by side."""
+    """A chart for each data set and level, with the qualities of a metric side by side."""
     panels = []
     for dataset, level in dict.fromkeys((row.dataset, row.level) for row in rows):
         here = [row for row in rows if (row.dataset, row.level) == (dataset, level)]
@@ -128,7 +129,7 @@ def _bars(rows: Sequence[AgreementRow]) -> Drawing:
         panels.append(
             bar_chart(
                 bars,
-                title=f"Agreement{about} ({points(level, here[0].by)})",
+                title=f"Agreement{about} ({points_label(level, here[0].by)})",
                 x_label="Spearman's rank correlation",
                 note=note,
             )
@@ -136,18 +137,18 @@ def _bars(rows: Sequence[AgreementRow]) -> Drawing:
     return panels[0] if len(panels) == 1 else small_multiples(panels, columns=2)
 
 
-def draw_case(case: Case, row: AgreementRow, by: By) -> Drawing:
-    """One metric against one quality."""
-    human, names = case.ratings[:, 0], list(case.groups)
+def draw_scatter(scored: ScoredQuality, row: AgreementRow, by: By) -> Drawing:
+    """The scatter plot of one metric against one quality."""
+    human, names = scored.ratings[:, 0], list(scored.groups)
     what = "mean rating"
     if row.target != "mean":
         best = row.correlations["spearman"].rater
-        raters = case.level.qualities[case.quality].raters
+        raters = scored.level.qualities[scored.quality].raters
         chosen = raters.index(best) if best else 0
-        human, what = case.ratings[:, chosen], f"rating by {raters[chosen]}"
-    x, y = case.scores, human
+        human, what = scored.ratings[:, chosen], f"rating by {raters[chosen]}"
+    x, y = scored.scores, human
     if by == "system":
-        means = system_means(case.scores, human, names)
+        means = system_means(scored.scores, human, names)
         x, y, names = means.x, means.y, list(dict.fromkeys(names))
     there = ~(np.isnan(x) | np.isnan(y))
     shown = [name or "(unnamed)" for name, kept in zip(names, there.tolist(), strict=True) if kept]
@@ -155,17 +156,17 @@ def draw_case(case: Case, row: AgreementRow, by: By) -> Drawing:
     return scatter_plot(
         y[there].tolist(),
         x[there].tolist(),
-        title=f"{case.metric} and {case.quality}",
-        x_label=f"{case.quality}, {what}",
-        y_label=case.metric,
+        title=f"{scored.metric} and {scored.quality}",
+        x_label=f"{scored.quality}, {what}",
+        y_label=scored.metric,
         groups=groups,
-        note=f"{case.level.dataset}: Spearman {_text(row.correlations['spearman'])}, Pearson"
+        note=f"{scored.level.dataset}: Spearman {_text(row.correlations['spearman'])}, Pearson"
         f" {_text(row.correlations['pearson'])} (by {by}); n = {row.n:,},"
         f" {row.n_missing:,} missing",
     )
 
 
-def _text(found: Estimate) -> str:
+def _text(found: Coefficient) -> str:
     if found.value is None:
         return f"undefined ({found.reason})"
     interval = "" if found.low is None else f" [{found.low:.2f}, {found.high:.2f}]"

@@ -1,14 +1,14 @@
 """The protocol of DSTC10 track 5, task 1: one number for a metric over many rated data sets.
 
-For each data set and each quality that people rated there, Spearman's rho of scores and ratings.
-Then one of two means, which are not the same (Zhang et al. 2021; Zhang et al., MME-CRS, 2022):
+For each data set and each quality that people rated there, Spearman's rho of scores and ratings is
+computed. Two different means are in use (Zhang et al. 2021; Zhang et al., MME-CRS, 2022):
 
     two-level   mean over the qualities of a data set, then mean over the data sets (development)
     flat        mean over all pairs of data set and quality (test)
 
 The rating of an item is the mean over its annotators, except in dailydialog-gupta, where the first
-annotator counts. An empty response is judged as the words "no response". Where rho is not defined
-it is left out of the mean and counted; it is never 0.
+annotator counts. An empty response is judged as the words "no response". An undefined rho is left
+out of the mean and counted; it is never 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dialeval.agreement.coefficient import Agreement, mean_of
+from dialeval.agreement.coefficient import Coefficient, mean_of
 from dialeval.agreement.correlation import spearman
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ DEVELOPMENT_SETS = (
 )  # fmt: skip
 """Names as in `NAME_eval.json` of the track."""
 
-OfOneMetric = Mapping[str, Mapping[str, Agreement]]
+RhoByQuality = Mapping[str, Mapping[str, Coefficient]]
 """Data set -> quality -> rho."""
 
 
 @dataclass(frozen=True)
 class ScoredSet:
-    """A rated data set and what metrics say of it: label -> a score for each sample, in order."""
+    """A rated data set and its scores: metric -> a score for each sample, in order."""
 
     name: str
     samples: Sequence[Sample]
@@ -50,11 +50,11 @@ class ScoredSet:
 class Dstc10Table:
     """Metric -> data set -> quality -> rho, with both means."""
 
-    metrics: Mapping[str, OfOneMetric]
+    metrics: Mapping[str, RhoByQuality]
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """Every pair of data set and quality, in the order in which they came."""
+        """Every pair of data set and quality, in order of appearance."""
         pairs = (
             (dataset, quality)
             for of_metric in self.metrics.values()
@@ -64,7 +64,7 @@ class Dstc10Table:
         return list(dict.fromkeys(pairs))
 
     def to_records(self) -> list[dict[str, Any]]:
-        """JSON-ready, a record per metric."""
+        """A record for each metric, ready for JSON."""
         return [
             {
                 "metric": metric,
@@ -79,19 +79,19 @@ class Dstc10Table:
         ]
 
 
-def two_level_mean(rho: OfOneMetric) -> Agreement:
-    """Ranks the development phase: a data set counts once, however many qualities it has."""
+def two_level_mean(rho: RhoByQuality) -> Coefficient:
+    """The mean of the development phase: each data set counts once."""
     return mean_of([mean_of(list(qualities.values())) for qualities in rho.values()])
 
 
-def flat_mean(rho: OfOneMetric) -> Agreement:
-    """Ranks the test phase: every quality of every data set counts the same."""
+def flat_mean(rho: RhoByQuality) -> Coefficient:
+    """The mean of the test phase: every quality of every data set counts once."""
     return mean_of([found for qualities in rho.values() for found in qualities.values()])
 
 
 def dstc10_table(sets: Iterable[ScoredSet]) -> Dstc10Table:
     """The results of several metrics over several data sets."""
-    metrics: dict[str, dict[str, dict[str, Agreement]]] = {}
+    metrics: dict[str, dict[str, dict[str, Coefficient]]] = {}
     for scored in sets:
         for metric, scores in scored.scores.items():
             metrics.setdefault(metric, {})[scored.name] = _by_quality(scored, scores)
@@ -99,21 +99,21 @@ def dstc10_table(sets: Iterable[ScoredSet]) -> Dstc10Table:
 
 
 def protocol_rating(dataset: str, rating: Rating) -> float | None:
-    """What people said about an item, as the track counts it."""
+    """The rating of an item by the rules of the track."""
     if dataset in FIRST_ANNOTATOR_COUNTS:
         return rating.values[0] if rating.values else None
     return rating.mean
 
 
 def protocol_sample(sample: Sample) -> Sample:
-    """What a metric is shown: an empty response becomes "no response"."""
+    """The sample that a metric is shown: an empty response becomes "no response"."""
     if sample.response is None or sample.response.strip():
         return sample
     return replace(sample, response=NO_RESPONSE)
 
 
-def _by_quality(scored: ScoredSet, scores: Sequence[float | None]) -> dict[str, Agreement]:
-    found: dict[str, Agreement] = {}
+def _by_quality(scored: ScoredSet, scores: Sequence[float | None]) -> dict[str, Coefficient]:
+    found: dict[str, Coefficient] = {}
     for quality in dict.fromkeys(quality for s in scored.samples for quality in s.ratings):
         ratings = [
             protocol_rating(scored.name, sample.ratings[quality])
@@ -121,6 +121,5 @@ def _by_quality(scored: ScoredSet, scores: Sequence[float | None]) -> dict[str, 
             else None
             for sample in scored.samples
         ]
-        rho = spearman(scores, ratings)
-        found[quality] = Agreement(rho.value, rho.n, rho.n_missing, rho.reason)
+        found[quality] = spearman(scores, ratings)
     return found

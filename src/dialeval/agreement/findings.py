@@ -1,8 +1,5 @@
-"""What a comparison found on each metric: who is better, and in which order the sides stand.
-
-Which samples changed most between two sides, with their texts.
-
-A comparison in sentences that need no statistics to read.
+"""What a comparison found: the row of each metric, the ranking of the sides, the samples that
+changed most, and sentences that need no statistics to read.
 """
 
 from __future__ import annotations
@@ -30,8 +27,8 @@ Outcome = Literal["better", "worse", "differs", "no difference shown", "not comp
 class Compared:
     """One metric on two sides. `difference` is second - first; `n` rows have both scores.
 
-    `outcome` is that of the second side, after the correction; `differs` where the metric says
-    neither that more is better nor that less is.
+    `outcome` is that of the second side, after the correction; it is `differs` if the metric has no
+    better direction.
     """
 
     level: Level
@@ -39,20 +36,20 @@ class Compared:
     direction: Direction
     first: str
     second: str
-    mean_first: float | None
-    mean_second: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    effect: float | None
-    p: float | None
-    p_holm: float | None
-    n: int
-    n_missing: int
-    outcome: Outcome
+    mean_first: float | None = None
+    mean_second: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    effect: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    n: int = 0
+    n_missing: int = 0
+    outcome: Outcome = "untested"
     reason: str = ""
     raw: bool = False
-    """The values before they were put on a scale were compared (`joining.py`)."""
+    """Whether raw values were compared, without scales (`joining.py`)."""
 
     @property
     def name(self) -> str:
@@ -60,8 +57,8 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The sides in order on one metric, best first (highest first where none is better)."""
+class SideRanking:
+    """The sides in order on one metric, best first (highest first if there is no direction)."""
 
     level: Level
     metric: str
@@ -80,7 +77,7 @@ def outcome_of(
     direction: Direction,
     alpha: float,
 ) -> Outcome:
-    """Of the second side over the first, `difference` being second - first."""
+    """The outcome of the second side; `difference` is second - first."""
     if difference is None or p_holm is None:
         return "untested"
     if p_holm > alpha:
@@ -90,19 +87,21 @@ def outcome_of(
     return "better" if (difference > 0) == (direction == "higher") else "worse"
 
 
-def standings(levels: Sequence[Joined], found: Sequence[Compared], alpha: float) -> list[Standing]:
-    """The order on each metric that can be compared, with lines where every difference is real."""
+def rank_sides(
+    levels: Sequence[Joined], found: Sequence[Compared], alpha: float
+) -> list[SideRanking]:
+    """Ranks the sides on each comparable metric, in significance clusters."""
     placed = []
     for level in levels:
         here = [one for one in found if one.level == level.level]
         for label in dict.fromkeys(one.metric for one in here):
             pairs = [one for one in here if one.metric == label]
             if all(one.outcome != "not comparable" for one in pairs):
-                placed.append(_standing(level, label, pairs, alpha))
+                placed.append(_rank_sides(level, label, pairs, alpha))
     return placed
 
 
-def _standing(level: Joined, label: str, pairs: Sequence[Compared], alpha: float) -> Standing:
+def _rank_sides(level: Joined, label: str, pairs: Sequence[Compared], alpha: float) -> SideRanking:
     table, direction = level.scores(label), pairs[0].direction
     counts = (~np.isnan(table)).sum(axis=0)
     sign = -1.0 if direction == "lower" else 1.0
@@ -125,12 +124,12 @@ def _standing(level: Joined, label: str, pairs: Sequence[Compared], alpha: float
         Placed(name, cluster, means[name], n[name])
         for name, cluster in zip(order, draw_lines(better), strict=True)
     ]
-    return Standing(level.level, label, direction, tuple(placed), pairs[0].raw)
+    return SideRanking(level.level, label, direction, tuple(placed), pairs[0].raw)
 
 
 @dataclass(frozen=True)
 class Change:
-    """One row of a comparison: what was asked, and what each side answered.
+    """A sample that changed: its context, and the answer of each side.
 
     `ids` and `responses` are those of the first sample of each side.
     """
@@ -146,9 +145,9 @@ class Change:
 
 
 def largest_changes(level: Joined, metric: str, direction: Direction, count: int) -> list[Change]:
-    """The rows where the second of two sides lost most, then those where it gained most.
+    """The rows where the second side lost most, then those where it gained most.
 
-    For a metric that calls neither direction better, those with less and with more of it.
+    If the metric has no better direction, they are the rows with less and with more of it.
     """
     if not count:
         return []
@@ -183,7 +182,7 @@ def largest_changes(level: Joined, metric: str, direction: Direction, count: int
 def changed_most(
     difference: Floats, direction: Direction, count: int
 ) -> tuple[list[int], list[int]]:
-    """The rows that lost most and those that gained most, the largest change first."""
+    """The rows that lost most and those that gained most, largest change first."""
     sign = -1.0 if direction == "lower" else 1.0
     there = np.flatnonzero(~np.isnan(difference) & (difference != 0))
     order = there[np.argsort(sign * difference[there], kind="stable")]
@@ -193,7 +192,7 @@ def changed_most(
 
 
 def _samples(side: Side, level: Joined, number: int, rows: Sequence[int]) -> dict[int, Sample]:
-    """Row -> the side's first sample of it, read from the run."""
+    """Row -> the first sample of the side in it, read from the run."""
     wanted = {level.first_id(number, row): row for row in rows}
     return {wanted[one.id]: one for one in side.run.samples() if one.id in wanted}
 
@@ -205,7 +204,7 @@ def _said(sample: Sample) -> str:
 
 
 def verdict(comparison: Comparison) -> list[str]:
-    """For each pair of sides, who is better on what; then where nothing was shown."""
+    """For each pair of sides, which is better on which metric; then the other metrics."""
     lines = []
     several = len({row.level for row in comparison.rows}) > 1
     pairs = dict.fromkeys((row.first, row.second) for row in comparison.rows)
@@ -244,7 +243,7 @@ def _of_pair(first: str, second: str, rows: Sequence[Compared], several: bool) -
 
 
 def _numbers(row: Compared) -> str:
-    """`+0.041 [0.02, 0.06], p = .002 after Holm`: of the better side over the other."""
+    """`+0.041 [0.02, 0.06], p = .002 after Holm`, for the better side."""
     difference, low, high = row.difference, row.low, row.high
     if difference is None or row.p_holm is None:
         return row.reason
@@ -260,7 +259,7 @@ def _numbers(row: Compared) -> str:
 
 
 def format_p(p: float) -> str:
-    """As journals print it: `p = .002`, `p < .001`."""
+    """Formats p as journals do: `p = .002`, `p < .001`."""
     if p < 0.001:
         return "p < .001"
     return "p = 1" if p > 0.9995 else f"p = {p:.3f}".replace("0.", ".")

@@ -1,31 +1,29 @@
-"""The same question, answered twice: which samples of two runs belong together?
+"""Which samples of two runs belong together, and which metrics can be compared between them?
+
+Samples are joined by the first of these keys that two sides share:
 
     id        the samples have the same id: one data set, scored twice
-    item      the samples answer the same item: rival systems on one list of questions
+    item      the samples answer the same item: several systems on one list of questions
     context   the turns before the answer are the same, whatever the samples are called
-    dialogue  the samples come from the same dialogue; only if asked for. Turns of one dialogue are
-              no independent evidence: as one row, with their mean, they are not taken for it
+    dialogue  the samples come from the same dialogue; only on request. Turns of one dialogue are
+              not independent evidence; as one row, with their mean, they do not count as such
 
 Several samples of a side with the same key (two answers to one item) count as one, with the mean of
-their scores. Where all sides hold the same systems, two or more, samples are joined with those of
+their scores. If all sides hold the same systems, two or more, samples are joined with those of
 their own system. Turns and whole dialogues are never joined with each other.
 
-May scores of two runs be compared? Only where nothing that moves a number differs.
-
-The signature of a metric names all of that. Versions of libraries and of dialeval itself are no
-obstacle (a changed definition has a new version of the metric); another model, mode, option or
-scale is.
-
-Where runs differ in nothing but a scale that each of them fitted on its own samples, the raw values
-are compared. (On such scales a worse run can have the higher mean: its scale began lower.) All else
-that differs leaves nothing to compare, and no number is shown.
+Scores can be compared if the signatures of the metric agree, apart from the versions of libraries
+and of dialeval itself (a changed definition has a new version of the metric). If runs differ only
+in a scale that each of them fitted on its own samples, raw values are compared: on such scales a
+worse run can have the higher mean, because its scale began lower. If anything else differs, no
+number is shown.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,52 +35,98 @@ from dialeval.scores import Signature
 
 if TYPE_CHECKING:
     from dialeval.runs.run import Run
-    from dialeval.sample import Level
+    from dialeval.sample import Level, Sample
 
 JoinBy = Literal["id", "item", "context", "dialogue"]
 TRIED: tuple[JoinBy, ...] = ("id", "item", "context")
+Rows = Mapping[Hashable, list[list[int]]]
+"""Key -> for each side the positions of its samples with this key."""
 
 
-@dataclass(frozen=True)
-class Side:
-    """What is compared: a run, or a system of a run. One entry per sample in each list."""
+@dataclass(frozen=True, kw_only=True)
+class SampleKeys:
+    """What samples can be joined by: one entry per sample in each list."""
 
-    name: str
-    run: Run
-    ids: Sequence[str]
-    items: Sequence[str]
-    contexts: Sequence[bytes]
-    """Digests: texts stay on the disk."""
-    dialogues: Sequence[str]
-    systems: Sequence[str]
-    levels: Sequence[Level]
-    scores: Mapping[str, Floats]
-    raw: Mapping[str, Floats] = field(default_factory=dict)
-    """Values before they were put on a scale, of metrics that have one scale for their value."""
+    ids: list[str] = field(default_factory=list)
+    items: list[str] = field(default_factory=list)
+    contexts: list[bytes] = field(default_factory=list)
+    """Digests of the texts; empty if there is no context."""
+    dialogues: list[str] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)
+    levels: list[Level] = field(default_factory=list)
 
-    def on_raw(self, labels: Collection[str]) -> Side:
-        """The same samples, with the raw values of some metrics in place of those on a scale."""
-        return replace(self, scores={**self.scores, **{one: self.raw[one] for one in labels}})
+    @classmethod
+    def of(cls, samples: Iterable[Sample]) -> SampleKeys:
+        """The keys of samples. The context of a whole dialogue is what is judged, so no key."""
+        found = cls()
+        for one in samples:
+            texts = [turn.text for turn in one.context] if one.response is not None else []
+            found.add(one.id, one.item, texts, one.dialogue, one.system, one.level)
+        return found
+
+    def add(
+        self,
+        ident: str,
+        item: str,
+        context: Sequence[str],
+        dialogue: str,
+        system: str,
+        level: Level,
+    ) -> None:
+        self.ids.append(ident)
+        self.items.append(sys.intern(item))
+        self.contexts.append(texts_digest(context) if context else b"")
+        self.dialogues.append(sys.intern(dialogue))
+        self.systems.append(sys.intern(system))
+        self.levels.append(level)
 
     def keys(self, by: JoinBy, with_system: bool) -> list[Hashable]:
-        """Of each sample, None where it has none."""
-        values: Sequence[Hashable] = {
+        """The key of each sample; None if it has none."""
+        columns: dict[JoinBy, Sequence[Hashable]] = {
             "id": self.ids,
             "item": self.items,
             "context": self.contexts,
             "dialogue": self.dialogues,
-        }[by]
+        }
         return [
             (level, system if with_system else "", value) if value else None
-            for level, system, value in zip(self.levels, self.systems, values, strict=True)
+            for level, system, value in zip(self.levels, self.systems, columns[by], strict=True)
         ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side(SampleKeys):
+    """One side of a comparison: a run, or a system of a run."""
+
+    name: str
+    run: Run
+    scores: Mapping[str, Floats]
+    raw: Mapping[str, Floats] = field(default_factory=dict)
+    """The values before scaling, of metrics that have one scale for their value."""
+
+    def on_raw(self, labels: Collection[str]) -> Side:
+        """The same samples, with the raw values of these metrics in place of the scaled ones."""
+        return replace(self, scores={**self.scores, **{one: self.raw[one] for one in labels}})
+
+    def of_systems(self, name: str, systems: Sequence[str]) -> Side:
+        """The samples of these systems."""
+        kept = [place for place, system in enumerate(self.systems) if system in systems]
+        names = ("ids", "items", "contexts", "dialogues", "systems", "levels")
+        lists: dict[str, Any] = {one: [getattr(self, one)[i] for i in kept] for one in names}
+        return replace(
+            self,
+            name=name,
+            scores={label: column[kept] for label, column in self.scores.items()},
+            raw={label: column[kept] for label, column in self.raw.items()},
+            **lists,
+        )
 
 
 @dataclass(frozen=True)
 class Joined:
     """Samples of one level that belong together: those of all sides in the same row.
 
-    For each side, `rows` and `places` run over its samples: the row, and the place in the side.
+    For each side, `rows` and `places` run over its samples: the row, and the position in the side.
     """
 
     level: Level
@@ -92,7 +136,7 @@ class Joined:
     places: tuple[Integers, ...]
 
     def scores(self, metric: str) -> Floats:
-        """Rows x sides, NaN where a side has no score."""
+        """A matrix of rows x sides, NaN where a side has no score."""
         table = np.full((self.n_rows, len(self.sides)), np.nan)
         for number, side in enumerate(self.sides):
             values = side.scores[metric][self.places[number]]
@@ -121,13 +165,13 @@ class Join:
     joined: int
     left_out: Mapping[str, int]
     repeated: int
-    """Samples beyond the first of their side and row, whose scores were averaged."""
+    """Number of samples beyond the first of their side and row, whose scores were averaged."""
     other_contexts: int
-    """Rows joined by id or item whose samples do not share the context."""
+    """Number of rows joined by id or item whose samples do not share the context."""
 
 
 def sides_of(runs: Sequence[Run], systems: Sequence[str] = ()) -> tuple[Side, ...]:
-    """The runs, or the systems of a single run; only samples of `systems` where some are named."""
+    """The runs, or the systems of a single run; only samples of `systems` if some are named."""
     for system in systems:
         known = list(dict.fromkeys(name for run in runs for name in run.systems))
         if system not in known:
@@ -135,8 +179,8 @@ def sides_of(runs: Sequence[Run], systems: Sequence[str] = ()) -> tuple[Side, ..
                 f"no system {system!r}.{did_you_mean(system, known)} There are: {', '.join(known)}"
             )
     if len(runs) > 1:
-        whole = [side_of(name, run) for name, run in zip(run_names(runs), runs, strict=True)]
-        return tuple(part_of(side, side.name, systems) for side in whole) if systems else (*whole,)
+        whole = [read_side(name, run) for name, run in zip(run_names(runs), runs, strict=True)]
+        return tuple(side.of_systems(side.name, systems) if systems else side for side in whole)
     (run,) = runs
     chosen = list(systems) or run.systems
     if len(chosen) < 2:
@@ -144,22 +188,14 @@ def sides_of(runs: Sequence[Run], systems: Sequence[str] = ()) -> tuple[Side, ..
             f"{run.directory} holds one system, and there is nothing to compare it with. Name a"
             " second run."
         )
-    whole_run = side_of(str(run.directory), run)
-    return tuple(part_of(whole_run, system, [system]) for system in chosen)
+    whole_run = read_side(str(run.directory), run)
+    return tuple(whole_run.of_systems(system, [system]) for system in chosen)
 
 
 def join(sides: Sequence[Side], by: JoinBy | None = None) -> Join:
-    """Samples that belong together: by the key named, else by the first that two sides share."""
-    systems = [set(side.systems) for side in sides]
-    with_system = len(systems[0]) > 1 and all(one == systems[0] for one in systems)
+    """Joins samples by this key, else by the first key that two sides share."""
     for candidate in [by] if by else TRIED:
-        rows: dict[Hashable, list[list[int]]] = {}
-        for number, side in enumerate(sides):
-            for place, key in enumerate(side.keys(candidate, with_system)):
-                if key is not None:
-                    rows.setdefault(key, [[] for _ in sides])[number].append(place)
-        shared = {key: row for key, row in rows.items() if sum(map(bool, row)) > 1}
-        if shared:
+        if shared := shared_rows(sides, candidate, have_same_systems(sides)):
             return _joined(sides, candidate, shared)
     names = ", ".join(side.name for side in sides)
     how = f"the same {by}" if by else "the same id, item or context"
@@ -170,7 +206,23 @@ def join(sides: Sequence[Side], by: JoinBy | None = None) -> Join:
     )
 
 
-def _joined(sides: Sequence[Side], by: JoinBy, rows: Mapping[Hashable, list[list[int]]]) -> Join:
+def have_same_systems(sides: Sequence[SampleKeys]) -> bool:
+    """Whether all sides hold the same systems, two or more."""
+    systems = [set(side.systems) for side in sides]
+    return len(systems[0]) > 1 and all(one == systems[0] for one in systems)
+
+
+def shared_rows(sides: Sequence[SampleKeys], by: JoinBy, with_system: bool) -> Rows:
+    """The rows that at least two sides have."""
+    rows: dict[Hashable, list[list[int]]] = {}
+    for number, side in enumerate(sides):
+        for place, key in enumerate(side.keys(by, with_system)):
+            if key is not None:
+                rows.setdefault(key, [[] for _ in sides])[number].append(place)
+    return {key: row for key, row in rows.items() if sum(map(bool, row)) > 1}
+
+
+def _joined(sides: Sequence[Side], by: JoinBy, rows: Rows) -> Join:
     by_level: dict[Level, list[list[list[int]]]] = {}
     repeated = other_contexts = 0
     for row in rows.values():
@@ -204,81 +256,53 @@ def _level(level: Level, sides: Sequence[Side], members: Sequence[list[list[int]
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:
-    """The last part of each directory where that tells them apart, else all of it."""
+    """The last part of each directory if that is unique, else the whole path."""
     resolved = [run.directory.resolve() for run in runs]
     for path in resolved:
         if resolved.count(path) > 1:
-            raise UsageError(f"{path} is given twice: a run cannot differ from itself")
+            raise UsageError(f"{path} is given twice")
     short = [path.name for path in resolved]
     return short if len(set(short)) == len(short) else [str(run.directory) for run in runs]
 
 
-def side_of(name: str, run: Run) -> Side:
-    """All samples of a run."""
-    ids: list[str] = []
-    items: list[str] = []
-    contexts: list[bytes] = []
-    dialogues: list[str] = []
-    spoken_by: list[str] = []
-    levels: list[Level] = []
-    names = ("id", "item", "dialogue", "system", "context")
+def read_side(name: str, run: Run) -> Side:
+    """All samples of a run, without their texts."""
+    found = SampleKeys()
+    names = ("id", "item", "context", "dialogue", "system")
     for batch in run.batches([*names, "response"]):
         columns = [batch.column(name).to_pylist() for name in names]
         missing = batch.column("response").is_null().to_pylist()
-        for ident, item, dialogue, system, context, no_response in zip(
+        for ident, item, context, dialogue, system, no_response in zip(
             *columns, missing, strict=True
         ):
-            ids.append(ident)
-            items.append(sys.intern(item))
-            dialogues.append(sys.intern(dialogue))
-            spoken_by.append(sys.intern(system))
-            contexts.append(_digest([turn["text"] for turn in context]))
-            levels.append("dialogue" if no_response else "turn")
+            texts = [turn["text"] for turn in context]
+            level: Level = "dialogue" if no_response else "turn"
+            found.add(ident, item, texts, dialogue, system, level)
     scores = {label: np.array(run.scores(label), dtype=np.float64) for label in run.metrics}
     raw = {
         metric["label"]: np.array(run.raw_scores(metric["label"]), dtype=np.float64)
         for metric in run.manifest["metrics"]
         if has_one_scale(metric["calibration"])
     }
-    return Side(name, run, ids, items, contexts, dialogues, spoken_by, levels, scores, raw)
+    return Side(name=name, run=run, scores=scores, raw=raw, **vars(found))
 
 
 def has_one_scale(calibration: Mapping[str, Any] | None) -> bool:
-    """Whether the raw value of a metric says the same as the value on its scale: one number was
-    scaled. A value that is combined of several scaled parts means nothing before it is scaled."""
+    """Whether one number was scaled, so that the raw value means the same as the scaled value. A
+    value that combines several scaled parts means nothing before scaling."""
     return calibration is not None and len(calibration.get("parts", {"": None})) == 1
 
 
-def part_of(side: Side, name: str, systems: Sequence[str]) -> Side:
-    """The samples of some systems."""
-    kept = [place for place, system in enumerate(side.systems) if system in systems]
-    return Side(
-        name,
-        side.run,
-        [side.ids[place] for place in kept],
-        [side.items[place] for place in kept],
-        [side.contexts[place] for place in kept],
-        [side.dialogues[place] for place in kept],
-        [side.systems[place] for place in kept],
-        [side.levels[place] for place in kept],
-        {label: column[kept] for label, column in side.scores.items()},
-        {label: column[kept] for label, column in side.raw.items()},
-    )
-
-
-def _digest(texts: Sequence[str]) -> bytes:
-    """Empty where there is no context: having none in common joins nothing."""
-    if not texts:
-        return b""
+def texts_digest(texts: Sequence[str]) -> bytes:
     joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(joined, digest_size=12).digest()
 
 
 @dataclass(frozen=True)
-class Grounds:
-    """What metrics can be compared by. Both map a label to a sentence that says why.
+class Comparability:
+    """The metrics that cannot be compared by their scores: label -> a sentence that says why.
 
-    raw   the runs have scales of their own: their raw values can be compared
+    raw   the runs have scales of their own, and their raw values can be compared
     none  the runs measured different things, or raw values mean nothing
     """
 
@@ -290,8 +314,8 @@ class Grounds:
         return (*self.raw.values(), *self.none.values())
 
 
-def grounds(sides: Sequence[Side], labels: Sequence[str]) -> Grounds:
-    """Of the metrics that cannot be compared by their scores."""
+def comparability(sides: Sequence[Side], labels: Sequence[str]) -> Comparability:
+    """Finds the metrics that cannot be compared by their scores."""
     raw, none = {}, {}
     for label in labels:
         signatures = {
@@ -311,11 +335,11 @@ def grounds(sides: Sequence[Side], labels: Sequence[str]) -> Grounds:
             none[label] = (
                 f"{label}: not comparable, the runs have different scales. {_same_scale(sides)}"
             )
-    return Grounds(raw, none)
+    return Comparability(raw, none)
 
 
 def raw_name(label: str) -> str:
-    """How tables call the raw values of a metric: as the column of a run that holds them."""
+    """The name of the raw values of a metric in tables, as in the columns of a run."""
     return f"{label}.raw"
 
 

@@ -1,18 +1,17 @@
-"""Does one metric agree with people better than another, and is the difference real?
+"""Does one metric agree with people better than another, and is the difference significant?
 
-For each quality the metrics stand in the order of their correlation with people, and each pair is
-tested (Williams or PERM-BOTH, two-sided), p corrected by Holm over all pairs of the quality. Order
-and tests rest on the same samples, those that every metric scored: on others of its own, a metric
-could stand above one that beats it. A metric without any score takes no part in that. For the same
-reason a group whose scores are all the same counts as 0 within groups (`--by within-item`): the
-metric ordered nothing there. Alone, a metric is not held against such groups.
+For each quality the metrics are ranked by their correlation with people, and each pair is tested
+(Williams or PERM-BOTH, two-sided). Holm's correction covers all pairs of the quality. Ranking and
+tests use the samples that every metric scored: on samples of its own, a metric could rank above one
+that beats it. A metric without any score takes no part. For the same reason a group whose scores
+are all equal counts as 0 within groups (`--by within-item`): the metric ordered nothing there.
+Outside of a ranking such groups are left out.
 
 Going down the ranking, a new cluster begins with the first metric that is significantly worse than
-a metric of the current cluster (rule `any`, as in mt-metrics-eval): what shares
-the first cluster with the best metric was not shown to be worse than another of it.
+a metric of the current cluster (rule `any` of `draw_lines`, as in mt-metrics-eval).
 
-A metric that is better the lower it is, is turned over first: a strong negative correlation is then
-as good as a strong positive one. That is said of it in `Contender.turned`.
+Lower-is-better metrics are inverted (`RankedMetric.turned`), so a strong negative correlation is as
+good as a strong positive one.
 """
 
 from __future__ import annotations
@@ -36,12 +35,11 @@ from dialeval.agreement.significance import (
 )
 from dialeval.agreement.table import (
     By,
-    Case,
-    cases_of,
+    ScoredQuality,
     check_rated,
     correlate,
     on_common_samples,
-    oriented,
+    scored_qualities,
 )
 from dialeval.errors import UsageError
 
@@ -65,7 +63,7 @@ _PERMUTED: dict[By, CorrelationLevel] = {
 
 
 @dataclass(frozen=True)
-class Contender:
+class RankedMetric:
     """A metric in the ranking; `cluster` counts from 1."""
 
     metric: str
@@ -73,11 +71,12 @@ class Contender:
     correlation: float | None
     n: int
     turned: bool
+    """Whether the scores were inverted because lower is better."""
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class Duel:
+class TestedPair:
     """Two metrics, the one that ranks higher first; `p_holm` is p after the correction."""
 
     first: str
@@ -98,16 +97,16 @@ class MetricRanking:
     test: TestName
     coefficient: CoefficientName
     alpha: float
-    metrics: tuple[Contender, ...]
-    pairs: tuple[Duel, ...]
+    metrics: tuple[RankedMetric, ...]
+    pairs: tuple[TestedPair, ...]
     left_out: int
-    """Samples that some of the metrics scored, but not all."""
+    """Number of samples that some of the metrics scored, but not all."""
     scarcest: str
-    """The metric with the fewest scores, where samples were left out."""
+    """The metric with the fewest scores, if samples were left out."""
 
     @property
     def remark(self) -> str:
-        """What the ranking does not rest on, and what to do about it."""
+        """Says how many samples were left out, and why."""
         if not self.left_out:
             return ""
         return (
@@ -117,7 +116,7 @@ class MetricRanking:
 
     @property
     def warning(self) -> str:
-        """Whether the rounds were too few for any pair to be significant after Holm."""
+        """Says that no pair can be significant after Holm, if there were too few rounds."""
         rounds = max((pair.test.rounds for pair in self.pairs), default=0)
         needed = rounds_needed(len(self.pairs), self.alpha)
         if not rounds or rounds >= needed:
@@ -146,18 +145,18 @@ def rank_metrics(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> list[MetricRanking]:
-    """A ranking for each data set, level and quality. `rounds` matter to PERM-BOTH only."""
+    """A ranking for each data set, level and quality. Only PERM-BOTH uses `rounds`."""
     if test == "williams" and by.startswith("within"):
         raise UsageError(f"Williams' test knows no groups: with --by {by} use --test perm-both")
     levels = list(levels)
     check_rated(levels)
-    fields = [field for level in levels for field in _fields(level, metrics, by)]
+    by_quality = [scored for level in levels for scored in _by_quality(level, metrics, by)]
     chosen = coefficient or DEFAULT_COEFFICIENT[test]
-    pairs = sum(len(field) * (len(field) - 1) // 2 for field in fields)
+    pairs = sum(len(scored) * (len(scored) - 1) // 2 for scored in by_quality)
     per_pair = rounds if test == "perm-both" else 1
     done = 0
 
-    def one_test(first: Case, second: Case) -> MetricTest:
+    def one_test(first: ScoredQuality, second: ScoredQuality) -> MetricTest:
         nonlocal done
 
         def report(so_far: int, _: int) -> None:
@@ -171,58 +170,62 @@ def rank_metrics(
         report(0, 0)
         return found
 
-    return [_ranking(field, by, test, chosen, alpha, one_test) for field in fields]
+    return [_ranking(scored, by, test, chosen, alpha, one_test) for scored in by_quality]
 
 
-def _fields(level: RatedLevel, metrics: Sequence[str], by: By) -> list[list[Case]]:
-    """The metrics that meet each other: one list for each quality."""
+def _by_quality(level: RatedLevel, metrics: Sequence[str], by: By) -> list[list[ScoredQuality]]:
+    """The metrics to rank, one list for each quality."""
     if level.target.kind == "max-over-raters":
         raise UsageError(
-            "a maximum over raters cannot be tested: each metric would be held against another"
+            "a maximum over raters cannot be tested: each metric would be compared with another"
             " rater. Use --target mean or --target rater:NAME"
         )
-    fields: dict[str, list[Case]] = {}
-    for case in cases_of(level, metrics, by):
-        fields.setdefault(case.quality, []).append(case)
-    return list(fields.values())
+    found: dict[str, list[ScoredQuality]] = {}
+    for one in scored_qualities(level, metrics, by):
+        found.setdefault(one.quality, []).append(one)
+    return list(found.values())
 
 
 def _ranking(
-    field: Sequence[Case],
+    scored: Sequence[ScoredQuality],
     by: By,
     test: TestName,
     coefficient: CoefficientName,
     alpha: float,
-    one_test: Callable[[Case, Case], MetricTest],
+    one_test: Callable[[ScoredQuality, ScoredQuality], MetricTest],
 ) -> MetricRanking:
-    common = on_common_samples(field)
-    field = common.cases
+    common = on_common_samples(scored)
     found = {
-        case.metric: correlate(
-            oriented(case), case.ratings[:, 0], case.groups, by, names=[coefficient], flat=0.0
+        one.metric: correlate(
+            one.oriented, one.ratings[:, 0], one.groups, by, names=[coefficient], flat=0.0
         )[coefficient]
-        for case in field
+        for one in common.scored
     }
-    ranked = sorted(field, key=lambda case: (_last_if_none(found[case.metric].value), case.metric))
+
+    def position(one: ScoredQuality) -> tuple[float, str]:
+        value = found[one.metric].value
+        return float("inf") if value is None else -value, one.metric
+
+    ranked = sorted(common.scored, key=position)
     places = list(combinations(range(len(ranked)), 2))
     tests = [one_test(ranked[i], ranked[j]) for i, j in places]
     corrected = holm([one.p for one in tests])
     better = np.zeros((len(ranked), len(ranked)), dtype=bool)
     for place, one, p in zip(places, tests, corrected, strict=True):
         better[place] = p is not None and p <= alpha and (one.difference or 0) > 0
-    contenders = [
-        Contender(
-            case.metric,
+    metrics = [
+        RankedMetric(
+            one.metric,
             cluster,
-            found[case.metric].value,
-            found[case.metric].n,
-            case.level.directions[case.metric] == "lower",
-            found[case.metric].reason,
+            found[one.metric].value,
+            found[one.metric].n,
+            one.level.directions[one.metric] == "lower",
+            found[one.metric].reason,
         )
-        for case, cluster in zip(ranked, draw_lines(better, "any"), strict=True)
+        for one, cluster in zip(ranked, draw_lines(better, "any"), strict=True)
     ]
-    duels = [
-        Duel(ranked[i].metric, ranked[j].metric, one, p)
+    pairs = [
+        TestedPair(ranked[i].metric, ranked[j].metric, one, p)
         for (i, j), one, p in zip(places, tests, corrected, strict=True)
     ]
     level = ranked[0].level
@@ -235,27 +238,28 @@ def _ranking(
         test,
         coefficient,
         alpha,
-        tuple(contenders),
-        tuple(duels),
+        tuple(metrics),
+        tuple(pairs),
         common.left_out,
         common.scarcest,
     )
 
 
 def rounds_needed(pairs: int, alpha: float = 0.05) -> int:
-    """The fewest rounds with which one of so many pairs can be significant after Holm."""
+    """The smallest number of rounds with which one of the pairs can be significant after Holm."""
     return int(np.ceil(pairs / alpha)) - 1
 
 
-def _last_if_none(value: float | None) -> float:
-    return float("inf") if value is None else -value
-
-
 def _test(
-    first: Case, second: Case, test: TestName, by: By, name: CoefficientName, how: Resampling
+    first: ScoredQuality,
+    second: ScoredQuality,
+    test: TestName,
+    by: By,
+    name: CoefficientName,
+    how: Resampling,
 ) -> MetricTest:
     human, groups = first.ratings[:, 0], first.groups
-    x, y = oriented(first), oriented(second)
+    x, y = first.oriented, second.oriented
     if test == "perm-both":
         return perm_both(x, y, human, how, coefficient=name, level=_PERMUTED[by], groups=groups)
     if by == "system":

@@ -1,16 +1,17 @@
 """Pairwise accuracy with tie calibration (Deutsch, Foster and Freitag, EMNLP 2023).
 
-Of all pairs of items, how many does the metric order as people do? A tie is an answer too:
+acc_eq is the share of pairs of items that the metric orders as people do. A tie is an answer, too:
 
     acc_eq = (C + T_xy) / (pairs)        C ordered alike, T_xy tied by both
 
-A metric with real-valued scores never ties and so never agrees where people do. Calibration takes
-scores that differ by at most epsilon for tied, with the epsilon that makes acc_eq largest (the
-smallest such; 0 or one of the differences that occur). It is fitted on the data that it is reported
-on: to report on other data, pass its `epsilon`.
+A metric with real-valued scores never ties, so it never agrees with a tie of people. Calibration
+counts scores that differ by at most epsilon as tied, with the smallest epsilon that makes acc_eq
+largest (0 or one of the differences that occur). It is fitted on the data that it is reported on:
+to report on other data, pass its `epsilon`.
 
-With groups, only pairs within a group count and acc_eq is the mean over the groups that have pairs,
-with one epsilon for all. More than `most_pairs` pairs are not enumerated: that many are drawn.
+With groups, only pairs within a group count, and acc_eq is the mean over the groups that have
+pairs, with one epsilon for all. If there are more than `most_pairs` pairs, that many are drawn at
+random.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from dialeval.agreement.correlation import CONSTANT, Numbers, complete_pairs, gr
 from dialeval.agreement.ranks import Floats, Integers
 
 MOST_PAIRS = 5_000_000
-"""About 300 MB. Of so many drawn pairs an accuracy is known to +-.0005."""
+"""They take about 300 MB, and give an accuracy to +-.0005."""
 
 
 @dataclass(frozen=True)
 class PairwiseAccuracy:
-    """`value` is acc_eq, None where there are no pairs, and `reason` says why."""
+    """`value` is acc_eq, None if there are no pairs, and `reason` says why."""
 
     value: float | None
     epsilon: float | None
     uncalibrated: float | None
-    """acc_eq at epsilon 0: only equal scores are tied."""
+    """acc_eq at epsilon 0, where only equal scores are tied."""
     n: int
     n_missing: int
     n_pairs: int = 0
     n_groups: int = 0
-    """Groups with at least two complete items; 1 without groups."""
+    """Number of groups with at least two complete items; 1 without groups."""
     human_ties: int = 0
     metric_ties: int = 0
-    """Pairs within epsilon."""
+    """Number of pairs within epsilon."""
     drawn: bool = False
-    """Whether the pairs are a sample of all."""
+    """Whether the pairs are a random sample."""
     reason: str = ""
 
 
@@ -56,8 +57,8 @@ def pairwise_accuracy(
     rng: np.random.Generator | None = None,
     most_pairs: int = MOST_PAIRS,
 ) -> PairwiseAccuracy:
-    """acc_eq of scores against human ratings; calibrated unless an epsilon is given. `rng` is
-    needed only where there are more than `most_pairs` pairs."""
+    """acc_eq of scores against human ratings, calibrated unless an epsilon is given. `rng` is only
+    needed for more than `most_pairs` pairs."""
     pairs = complete_pairs(scores, human)
     members = [np.arange(pairs.n)]
     if groups is not None:
@@ -106,7 +107,7 @@ def pairwise_accuracy(
 
 
 def _best_epsilon(distance: Floats, gain_tied: Floats, gain_ordered: Floats) -> float:
-    """Going up, each pair that becomes tied gains `gain_tied` and loses `gain_ordered`."""
+    """As epsilon grows, each pair that becomes tied gains `gain_tied` and loses `gain_ordered`."""
     order = np.argsort(distance, kind="stable")
     limits = distance[order]
     gained = np.cumsum((gain_tied - gain_ordered)[order])
@@ -131,7 +132,7 @@ def _all_pairs(members: Sequence[Integers]) -> tuple[Integers, Integers, Floats]
 def _drawn_pairs(
     members: Sequence[Integers], count: int, rng: np.random.Generator
 ) -> tuple[Integers, Integers, Floats]:
-    """Groups alike, then two different items of the group: each pair as likely as it weighs."""
+    """Draws a group, then two different items of it: each pair is as likely as its weight."""
     sizes = np.array([len(items) for items in members])
     offset = np.cumsum(sizes) - sizes
     group = rng.integers(0, len(members), size=count)

@@ -1,26 +1,26 @@
 """PERM-BOTH: a permutation test of one metric over another (Deutsch, Dror and Roth 2021, TACL 9).
 
 If two metrics are equally good, it is chance which of them gave which of the two scores of an item.
-Scores are brought to one scale first (mean 0, variance 1, Algorithm 2); then in each round every
-item swaps its two scores with probability 1/2, and
+Scores are first standardised (mean 0, variance 1, Algorithm 2). In each round every item swaps its
+two scores with probability 1/2, and
 
     delta = r(first, human) - r(second, human)
 
-is computed anew. Swapping single scores, not whole systems or inputs, lets both the systems and the
-items vary, as the paper recommends. r is taken at one of three levels:
+is computed anew. Single scores are swapped rather than whole systems or inputs, so both systems and
+items vary, as the paper recommends. r is computed at one of three levels:
 
 turn      over all items
-system    of the means per group (label items with their system)
-group     within each group, mean over groups (label items with what was answered, or the system)
+system    of the means of the groups (label items with their system)
+group     within each group, averaged over groups (label items with the item or the system)
 
-Over all items a round is quick to compute. With the half sum m and half difference d of the two
-scores, first and second become m + s d and m - s d with s = 1 or -1: what Pearson's r needs of them
-are the sums of s d, s d h and s m d. For Spearman's rho all 2n scores are put in order once; then a
-round draws n of them for the first metric and leaves the others to the second, as if in a bootstrap
-of 2n items (`weighted_correlation.py`).
+At the level `turn` a round is fast. With the half sum m and half difference d of the two scores,
+first and second become m + s d and m - s d with s = 1 or -1, so Pearson's r only needs the sums of
+s d, s d h and s m d. For Spearman's rho all 2n scores are sorted once; a round draws n of them for
+the first metric and leaves the others to the second, like a bootstrap of 2n items
+(`weighted_correlation.py`).
 
-A group of fewer than three items, or whose human ratings are all the same, orders nothing and is
-left out. Where a swap makes the scores of a group all the same, its r counts as 0 in that round.
+A group with fewer than three items, or with equal human ratings, orders nothing and is left out. If
+a swap makes the scores of a group equal, its r counts as 0 in that round.
 """
 
 from __future__ import annotations
@@ -33,8 +33,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.agreement.bootstrap import Alternative, Resampling, p_value, resample
-from dialeval.agreement.coefficient import pearson_of, spearman_of
-from dialeval.agreement.ranks import Floats, dense, exact_mean, settled, weighted_sums
+from dialeval.agreement.correlation import pearson, spearman
+from dialeval.agreement.ranks import (
+    Floats,
+    dense,
+    exact_mean,
+    weighted_sums,
+    without_rounding_errors,
+)
 from dialeval.agreement.significance import CoefficientName, MetricTest
 from dialeval.agreement.weighted_correlation import ROUNDING, spearman_of_counts
 
@@ -42,7 +48,7 @@ CorrelationLevel = Literal["turn", "system", "group"]
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 BothAgreements: TypeAlias = Callable[[Mask], tuple[Floats, Floats]]
-"""From rows of swapped items to both correlations with the human ratings."""
+"""Maps rows of swapped items to both correlations with the human ratings."""
 
 
 def perm_both(
@@ -56,7 +62,7 @@ def perm_both(
     level: CorrelationLevel = "turn",
     groups: Sequence[str] = (),
 ) -> MetricTest:
-    """Of two metrics on the items that have both scores and a rating (NaN is missing)."""
+    """Tests two metrics on the items that have both scores and a rating (NaN is missing)."""
     if level != "turn" and len(groups) != len(human):
         raise ValueError(f"level {level!r} needs a group for each of the {len(human)} items")
     labels = np.unique(groups, return_inverse=True)[1] if level != "turn" else np.zeros(len(human))
@@ -68,7 +74,7 @@ def perm_both(
     groups_of = _Groups.of(labels[order])
     n, missing = len(order), len(used) - len(order)
 
-    correlate = pearson_of if coefficient == "pearson" else spearman_of
+    correlate = pearson if coefficient == "pearson" else spearman
     between = correlate(first, second)
     if reason := _refusal((first, second, human), groups_of, level):
         return MetricTest(
@@ -112,7 +118,7 @@ def perm_both(
 
 
 def _refusal(sides: Sequence[Floats], groups: _Groups, level: CorrelationLevel) -> str:
-    """Why there is no correlation to be tested; empty if there is one."""
+    """The reason why there is no correlation to test; empty if there is one."""
     points = [groups.exact_means(side) for side in sides] if level == "system" else sides
     if len(points[0]) < 3:
         return f"fewer than 3 {'systems' if level == 'system' else 'items'}"
@@ -129,7 +135,7 @@ def _pearson(first: Floats, second: Floats, human: Floats) -> BothAgreements:
     squares = float(middle @ middle + half @ half)
 
     def agreement(moved: Floats) -> Floats:
-        """Of `middle` plus what the signs make of `half`."""
+        """The correlation of `middle` plus the signed `half` with people."""
         total, product, square = moved.T
         spread = squares + 2 * square - (middle.sum() + total) ** 2 / len(human)
         defined = spread > ROUNDING * squares
@@ -183,7 +189,7 @@ def _of_groups(
 
 @dataclass(frozen=True)
 class _Groups:
-    """Items sorted by group: where each begins, and how many it has."""
+    """Items sorted by group: the start and the size of each group."""
 
     starts: Places
     sizes: Places
@@ -197,21 +203,23 @@ class _Groups:
         return np.add.reduceat(rows, self.starts, axis=1)
 
     def exact_means(self, values: Floats) -> Floats:
-        """Groups with the same mean are tied, as they are in `grouping.system_means`."""
-        return settled(np.array([exact_mean(part) for part in np.split(values, self.starts[1:])]))
+        """Groups with the same mean are tied, as in `system_means`."""
+        return without_rounding_errors(
+            np.array([exact_mean(part) for part in np.split(values, self.starts[1:])])
+        )
 
     def spread(self, values: Floats) -> Floats:
         return np.repeat(values, self.sizes, axis=1)
 
 
 def _mean_correlation(rows: Floats, target: Floats, groups: _Groups, ranked: bool) -> Floats:
-    """Per row, the mean over groups of its correlation with the target."""
+    """For each row, the mean over groups of its correlation with the target."""
     if ranked:
         rows, target = _ranks(rows, groups), _ranks(target, groups)
     centred = [side - groups.spread(groups.sums(side) / groups.sizes) for side in (rows, target)]
     norms = [np.sqrt(groups.sums(side**2)) for side in centred]
     below = norms[0] * norms[1]
-    # Dust of rounding is not a spread: scores are of size 1 here, and ranks are larger.
+    # Rounding errors are no spread: scores are of size 1 here, and ranks are larger.
     defined = norms[0] > 1e-12 * np.sqrt(groups.sizes)
     above = groups.sums(centred[0] * centred[1])
     r = np.divide(above, below, out=np.zeros_like(below), where=defined).clip(-1.0, 1.0)
@@ -239,7 +247,7 @@ def _ranks(rows: Floats, groups: _Groups) -> Floats:
 
 
 def _orders_something(labels: npt.NDArray[np.generic], human: Floats) -> Mask:
-    """Of each item: has its group three items or more, and not all with the same rating?"""
+    """Whether the group of each item has three items or more, and different ratings."""
     keep = np.zeros(len(labels), dtype=bool)
     for label in np.unique(labels):
         inside = labels == label

@@ -1,21 +1,17 @@
-"""Ranks and ties, of items as they are and of items that a bootstrap round draws several times.
+"""Ranks, ties, and sums that do not depend on the order of their summands.
 
-Ranks count from 1 and equal values share the mean of the ranks that they take up. A round that
-draws item i w_i times needs no sorting: the group g of equal values has t_g = sum of w_i members,
+Ranks count from 1, and equal values share the mean of their ranks. If a bootstrap round draws item
+i w_i times, its ranks need no sorting: the group g of equal values has t_g = sum of w_i members,
 and each has the rank t_1 + ... + t_(g-1) + (t_g + 1) / 2.
 
-Means that do not hang on the order of their parts, and ties that rounding does not break.
+Means can be tied although their sums differ in the last bit: items rated .2 and .4 are tied with
+items rated .6 and .0. A rank correlation would take the difference for an order, so means are
+rounded.
 
-Items rated .2 and .4 are tied with items rated .6 and .0, but the sums differ in their last bit. A
-rank correlation would take that for an order.
-
-Weighted sums by matrix products that give the same bits however the rows are dealt out.
-
-BLAS adds up in an order that depends on how many rows it gets, and rounds differently each time.
-Weights that are whole numbers leave a way out (after Ozaki, Ogita, Oishi and Rump 2012, Numerical
-Algorithms 59): a value is cut into a leading and a trailing part, so short that all products and
-sums of either part fit into the 53 bits of a float. Then nothing is rounded, and no order of adding
-can move the sum. Only the two sums are rounded, when they are put together.
+BLAS adds in an order that depends on the number of rows, and rounds differently each time. Weights
+that are whole numbers avoid this (after Ozaki, Ogita, Oishi and Rump 2012, Numerical Algorithms
+59): each value is cut into a leading and a trailing part, so short that all products and sums of
+either part fit into the 53 bits of a float. Nothing is rounded until the two sums are added.
 """
 
 from __future__ import annotations
@@ -31,8 +27,8 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Counts: TypeAlias = Floats
-"""A row for each bootstrap round: how often it drew each item. Whole numbers kept as floats, which
-BLAS can multiply: sums and products of them that stay below 2^53 are exact, whatever the order."""
+"""A row for each bootstrap round: how often it drew each item. They are whole numbers, stored as
+floats so that BLAS can multiply them: sums and products below 2^53 are exact in any order."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +38,13 @@ class TieGroups:
     order: Integers
     starts: Integers
     group: Integers
-    """Of each item, in the order in which the items came."""
+    """The group of each item, in the original order of the items."""
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def sums(self, rows: Floats) -> Floats:
-        """Sum over the items of each group, for each row; of counts, how many members it has."""
+        """The sum over the items of each group, for each row; for counts, the size of the group."""
         ordered = np.take(rows, self.order, axis=1)
         if len(self.starts) == len(self.order):
             return ordered
@@ -56,8 +52,8 @@ class TieGroups:
 
 
 def row_dots(first: Floats, second: Floats) -> Floats:
-    """The product of each row with its neighbour. Exact where whole numbers stay below 2^53; beyond
-    that, rounded by an order that depends less on how many rows there are than BLAS's does."""
+    """The dot product of each pair of rows. It is exact for whole numbers below 2^53; beyond that
+    its rounding depends less on the number of rows than that of BLAS."""
     found: Floats = np.einsum("ij,ij->i", first, second)
     return found
 
@@ -85,7 +81,7 @@ def rank(values: Floats) -> Floats:
 
 
 def tied_pairs(values: Floats) -> int:
-    """How many pairs of items have the same value."""
+    """The number of pairs of items with the same value."""
     sizes = np.diff(np.append(tie_groups(values).starts, len(values)))
     return int((sizes * (sizes - 1) // 2).sum())
 
@@ -94,26 +90,26 @@ DIGITS = 12
 
 
 def exact_mean(values: Floats) -> float:
-    """The same for any order; NaN where a value is not finite."""
+    """The same mean for any order; NaN if a value is not finite."""
     return math.fsum(values) / len(values) if np.isfinite(values).all() else math.nan
 
 
-def settled(means: Floats) -> Floats:
-    """Cut to 12 digits of the largest: means that differ by rounding alone become equal."""
+def without_rounding_errors(means: Floats) -> Floats:
+    """Rounds to 12 digits of the largest: means that differ by rounding errors become equal."""
     known = np.abs(means[np.isfinite(means)])
     largest = float(known.max(initial=0.0))
     return np.round(means, DIGITS - math.ceil(math.log10(largest))) if largest else means
 
 
 ONE_THREAD = 1 << 18
-"""Multiplications of a product that OpenBLAS leaves to one thread."""
+"""The most multiplications that OpenBLAS leaves to one thread."""
 ROWS = 64
 SPARE = 4
-"""Exact as long as the weights of a row, without their signs, add up to this many times n."""
+"""Sums are exact if the absolute weights of a row add up to at most this many times n."""
 
 
 def weighted_sums(columns: Floats) -> Callable[[Floats], Floats]:
-    """From rows of n weights (whole numbers) to a row of sums, one for each column of n values.
+    """Maps rows of n weights (whole numbers) to rows of sums, one for each column of n values.
 
     A value keeps 2 `bits` bits below the largest one of its column, 62 for 10^6 items.
     """
@@ -130,10 +126,10 @@ def weighted_sums(columns: Floats) -> Callable[[Floats], Floats]:
 
 
 def exact_product(weights: Floats, matrix: Floats) -> Floats:
-    """weights @ matrix where no sum is rounded, so that it can be taken piece by piece.
+    """weights @ matrix, piece by piece, for weights where no sum is rounded.
 
-    OpenBLAS shares a larger product among threads, which wait for each other without rest: on a
-    machine that has other things to do, that takes several times as long.
+    OpenBLAS splits a larger product among threads that busy-wait for each other, which takes
+    several times as long on a busy machine.
     """
     (rows, n), width = weights.shape, matrix.shape[1]
     found = np.zeros((rows, width))
@@ -146,7 +142,7 @@ def exact_product(weights: Floats, matrix: Floats) -> Floats:
 
 
 def _multiples(columns: Floats, bits: int) -> Floats:
-    """Each column rounded to multiples of a power of 2, of which its largest value has 2^bits."""
+    """Rounds each column to multiples of a power of 2, such that its largest value has 2^bits."""
     _, exponents = np.frexp(np.abs(columns).max(axis=0))
     units = np.ldexp(1.0, exponents - bits)
     return np.asarray(np.round(columns / units) * units)

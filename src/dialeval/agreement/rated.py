@@ -1,20 +1,17 @@
-"""What a metric is held against, where several people rated an item.
+"""Scores and ratings of the same samples, as columns.
 
-    mean rating   the mean of those who rated it                        (HolisticEval, FED, USR)
-    one rater     one column
-    maximum       correlate with each rater; take the largest value and, apart from it, the
-                  smallest p                                            (PONE's released code)
+Only what agreement needs is kept: the samples of a run are read without their texts, and the mean
+over the raters is taken while reading. `RatedLevel` holds the samples of one level, because a turn
+and a whole dialogue are never compared with each other.
 
-The maximum rises with the number of raters also for a metric that knows nothing, and its p is not
-corrected for having looked several times. It is here to compare with PONE's tables.
+If several people rated an item, there are three targets that a metric can be compared with:
 
-Ratings are items x raters, NaN where a rater did not rate an item.
+    mean               the mean of those who rated the item             (HolisticEval, FED, USR)
+    rater:NAME         the ratings of one rater
+    max-over-raters    the largest correlation with any rater           (PONE's released code)
 
-Scores and ratings of the same samples, side by side as columns.
-
-Only what agreement needs is kept: a million samples of a run are read without their texts, and the
-mean over the raters is taken on the way. `RatedLevel` holds the samples of one level, because a
-turn and a whole dialogue are never compared with each other.
+A table of ratings has a row for each item and a column for each rater, NaN where the rater did not
+rate the item.
 """
 
 from __future__ import annotations
@@ -27,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.correlation import Correlation, WithinGroups
-from dialeval.agreement.ranks import Floats, Integers, settled
+from dialeval.agreement.ranks import Floats, Integers, without_rounding_errors
 from dialeval.agreement.sources import Scores
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.sample import Rating
@@ -43,7 +39,7 @@ TargetKind = Literal["mean", "rater", "max-over-raters"]
 
 @dataclass(frozen=True)
 class Target:
-    """Which of the three, and for one rater their name or number (from 1)."""
+    """What metrics are compared with; `rater` is the name or number (from 1) of the one rater."""
 
     kind: TargetKind = "mean"
     rater: str = ""
@@ -67,48 +63,20 @@ class Target:
         )
 
 
-@dataclass(frozen=True)
-class MaximumOverRaters:
-    """`value` is None where no rater gives a defined correlation, and `reason` says why."""
-
-    value: float | None
-    p: float | None
-    rater: int | None
-    """Column of the rater with the largest value. The smallest p may be another's."""
-    raters: tuple[Correlation | WithinGroups, ...]
-    n_undefined: int
-    reason: str = ""
-
-
 def mean_rating(ratings: Floats) -> Floats:
-    """Mean over the raters who answered, per item; NaN where nobody did."""
+    """The mean over the raters who answered, for each item; NaN if nobody did."""
     given = (~np.isnan(ratings)).sum(axis=1)
     sums = np.nansum(np.sort(ratings, axis=1), axis=1)
     means: Floats = np.divide(sums, given, out=np.full(len(sums), np.nan), where=given > 0)
-    return settled(means)
-
-
-def maximum_of(found: Sequence[Correlation | WithinGroups]) -> MaximumOverRaters:
-    """PONE's rule, from the correlation with each rater."""
-    raters = tuple(found)
-    values = {i: one.value for i, one in enumerate(raters) if one.value is not None}
-    p_values = [one.p for one in raters if one.p is not None]
-    if not values:
-        reasons = sorted({one.reason for one in raters})
-        why = f"undefined with each rater: {', '.join(reasons)}" if raters else "no raters"
-        return MaximumOverRaters(None, None, None, raters, len(raters), why)
-    best = max(values, key=values.__getitem__)
-    return MaximumOverRaters(
-        values[best], min(p_values, default=None), best, raters, len(raters) - len(values)
-    )
+    return without_rounding_errors(means)
 
 
 @dataclass(frozen=True)
 class RatedQuality:
-    """Which samples of the level people rated, and how."""
+    """The samples of a level that people rated, and their ratings."""
 
     places: Integers
-    """Of the rated samples, in the columns of the level."""
+    """Positions of the rated samples in the columns of the level."""
     ratings: Floats
     """Rated samples x targets: one column for the mean or one rater, else one for each rater."""
     raters: tuple[str, ...]
@@ -117,7 +85,7 @@ class RatedQuality:
 
 @dataclass(frozen=True)
 class RatedLevel:
-    """All samples of one level of one data set, a column for each thing that is known of them."""
+    """All samples of one level of one data set, as columns."""
 
     dataset: str
     level: Level
@@ -125,16 +93,16 @@ class RatedLevel:
     systems: tuple[str, ...]
     items: tuple[str, ...]
     dialogues: tuple[str, ...]
-    """What each sample was cut from; empty where it does not say."""
+    """The dialogue that each sample was cut from; empty if unknown."""
     scores: Mapping[str, Floats]
-    """Metric -> a number for each sample, NaN where there is none. Metrics that scored samples of
-    other levels only are not here."""
+    """Metric -> a number for each sample, NaN if it has none. Metrics that only scored samples of
+    other levels are left out."""
     directions: Mapping[str, Direction]
     qualities: Mapping[str, RatedQuality]
 
 
 def rated_run(run: Run, target: Target, qualities: Sequence[str] = ()) -> list[RatedLevel]:
-    """The samples and scores of a run. Texts stay on the disk."""
+    """The rated samples and the scores of a run, without the texts."""
     scores = {label: np.array(run.scores(label), dtype=np.float64) for label in run.metrics}
     directions: dict[str, Direction] = {
         metric["label"]: metric["direction"] for metric in run.manifest["metrics"]
@@ -152,8 +120,8 @@ def rated_samples(
     dataset: str = "",
     directions: Mapping[str, Direction] | None = None,
 ) -> list[RatedLevel]:
-    """Samples with ratings, and scores from anywhere that are joined to them by id. A metric is
-    better the higher it is, unless `directions` say something else."""
+    """Samples with ratings, and scores that are joined to them by id. Higher is better, unless
+    `directions` say otherwise."""
     for name in directions or {}:
         if name not in scores:
             raise UsageError(f"no scores of {name!r}.{did_you_mean(name, scores)}")
@@ -179,7 +147,7 @@ def rated_samples(
 
 
 def ratings_table(samples: Iterable[Sample], quality: str) -> tuple[Floats, list[str]]:
-    """Items x raters of one quality, NaN where nobody answered, and the names of the raters."""
+    """The table of ratings of one quality, and the names of the raters."""
     return _table([s.ratings[quality] for s in samples if quality in s.ratings])
 
 
@@ -216,7 +184,7 @@ def _rows_of_run(run: Run) -> Iterator[_Row]:
 
 @dataclass
 class _Level:
-    """A level while its samples are read; `sources` are their places in the data set."""
+    """A level while its samples are read; `sources` are their positions in the data set."""
 
     sources: array[int] = field(default_factory=lambda: array("q"))
     systems: list[str] = field(default_factory=list)
@@ -274,7 +242,7 @@ def _collect(
 
 
 def _scores_of(sources: Integers, scores: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Without the metrics that are for another level; one that scored nothing at all stays."""
+    """Leaves out the metrics of other levels, but keeps a metric that scored nothing at all."""
     return {
         name: column[sources]
         for name, column in scores.items()
@@ -283,7 +251,7 @@ def _scores_of(sources: Integers, scores: Mapping[str, Floats]) -> dict[str, Flo
 
 
 def check_qualities(dataset: str, known: Iterable[str], wanted: Sequence[str]) -> None:
-    """Each quality that was asked for is rated here."""
+    """Raises an error if a wanted quality is not rated."""
     here, known = dataset or "the data", list(known)
     if wanted and not known:
         raise UsageError(f"{here}: no sample has ratings")
@@ -298,7 +266,7 @@ def check_qualities(dataset: str, known: Iterable[str], wanted: Sequence[str]) -
 def _quality(found: _Level, quality: str, target: Target) -> RatedQuality:
     places = np.asarray(found.places[quality], dtype=np.int64)
     if target.kind == "mean":
-        means = settled(np.asarray(found.means[quality]))
+        means = without_rounding_errors(np.asarray(found.means[quality]))
         return RatedQuality(places, means[:, np.newaxis], ("mean",))
     table, raters = _table(found.ratings[quality])
     if target.kind == "max-over-raters":
@@ -320,7 +288,7 @@ def _rater(wanted: str, raters: Sequence[str], quality: str) -> int:
 
 
 def _table(ratings: Sequence[Rating]) -> tuple[Floats, list[str]]:
-    """Raters are told apart by name where the data has names, else by their place."""
+    """Raters are identified by name if the data has names, else by position."""
     numbers: dict[str, int] = {}
     cells: list[tuple[int, int, float]] = []
     for row, rating in enumerate(ratings):

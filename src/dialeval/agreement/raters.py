@@ -1,82 +1,71 @@
-"""Cohen's and Fleiss' kappa: agreement on categories, beyond what chance would give.
+"""Do the raters agree? The usual statistics, from one table of items x raters.
 
-    Cohen (1960, 1968)    kappa = 1 - sum w_ij o_ij / sum w_ij e_ij
+leave-one-out   Each rater against the mean of the others; mean and largest value over the raters
+                (HolisticEval, Tables 3, 4 and 9; Table 4's caption says "pairwise", but its numbers
+                are these).
+pairwise        Each rater against each other rater; mean and largest value are PONE's Human(Avg)
+                and Human(Max).
+human variance  The variance over the raters of an item (ddof 0), averaged over items (Table 6).
 
-over two raters, o the joint and e the product distribution of their ratings, and the weight of a
-disagreement between i and j
+Cohen's kappa (1960, 1968) compares two raters, with o the joint distribution of their ratings, e
+the product distribution, and w_ij the weight of a disagreement:
 
-    plain      1 where i != j         linear     |i - j|         quadratic     (i - j)^2.
+    kappa = 1 - sum w_ij o_ij / sum w_ij e_ij
+    plain      1 where i != j         linear     |i - j|         quadratic     (i - j)^2
 
-Distances are those of the ratings themselves. scikit-learn takes the positions of the categories
-that occur; the two differ where a category between others was used by nobody.
+Distances are those of the ratings. scikit-learn takes the positions of the categories that occur;
+the results differ if a category between others is unused.
 
-    Fleiss (1971)         kappa = (P - Pe) / (1 - Pe)
+Fleiss' kappa (1971) takes any number of raters, with P the mean share of agreeing pairs of ratings
+per item and Pe the sum of squared shares of the categories. Items need two ratings; the raters of
+an item need not be those of the next.
 
-over any number of raters, P the mean share of agreeing pairs of ratings per item and Pe the sum of
-squared shares of the categories. Items may have different numbers of ratings, two at least; raters
-need not be the same people from item to item.
+    kappa = (P - Pe) / (1 - Pe)
 
-Krippendorff's alpha: one coefficient for any number of raters, missing ratings and scales.
+Krippendorff's alpha (Content Analysis, 2004, 11.3) takes any number of raters, missing ratings, and
+three scales. m_u is the number of ratings of item u (items with one are left out) and n the number
+of all these ratings. Sums over pairs are in closed form, so a million ratings need no table.
 
     alpha = 1 - Do / De
-
-Do = 1/n sum over items u of 1/(m_u - 1) sum over ordered pairs of ratings of u of d(v, v')
-De = 1/(n (n-1)) sum over ordered pairs of all ratings of d(v, v')
-
-with m_u the ratings of item u (items with one are left out) and n the ratings that remain
-(Krippendorff, Content Analysis, 2004, 11.3). The distances are
+    Do = 1/n sum over items u of 1/(m_u - 1) sum over ordered pairs of ratings of u of d(v, v')
+    De = 1/(n (n-1)) sum over ordered pairs of all ratings of d(v, v')
 
     nominal    d = 1 where v != v'
     interval   d = (v - v')^2
-    ordinal    d = (sum of n_g for g from v to v', minus half of both ends)^2, which is the squared
-               difference of the mid-ranks of v and v' among all ratings: interval alpha of ranks.
+    ordinal    d = (sum of n_g for g from v to v', minus half of both ends)^2: the squared
+               difference of the mid-ranks of v and v' among all ratings
 
-Sums over pairs are taken in closed form, so a million ratings need no table of coincidences.
-
-Intraclass correlation of the two-way random model: raters are a sample of all raters.
-
-From the mean squares of the two-way table of n items and k raters (BMS between items, JMS between
-raters, EMS residual), Shrout and Fleiss (1979), Psychological Bulletin 86, 420:
+The intraclass correlation of the two-way random model (Shrout and Fleiss 1979, Psychological
+Bulletin 86, 420) uses the mean squares between n items (BMS), between k raters (JMS), and of the
+residual (EMS). It measures absolute agreement: a rater who is always one point stricter lowers it.
+Items that some rater left out are not used.
 
     ICC(2,1) = (BMS - EMS) / (BMS + (k-1) EMS + k (JMS - EMS) / n)    of one rating
     ICC(2,k) = (BMS - EMS) / (BMS + (JMS - EMS) / n)                  of the mean of k ratings
 
-Both ask for absolute agreement: a rater who is always one point stricter costs. The table must be
-full; items that some rater left out are not used, and are counted.
+NaN is a missing rating. Each statistic counts the items that it cannot use.
 
-Do the raters agree? All that is usually reported, from one table of items x raters.
-
-leave-one-out   each rater against the mean of the others; mean and largest over the raters
-                (HolisticEval, Tables 3, 4 and 9; Table 4's caption says "pairwise", its numbers are
-                these)
-pairwise        each rater against each; mean and largest are PONE's Human(Avg) and Human(Max)
-kappa, alpha    see above
-ICC             see above
-human variance  variance over the raters of an item (ddof 0), mean over items (Table 6)
-
-NaN is a missing rating; each statistic uses the items it can and counts the rest.
-
-A rater looks random where the leave-one-out Pearson correlation is below `WEAK`, or is not
-distinguishable from 0 (one-sided p of Student's t above .05), or where all of their ratings are the
-same while those of the others are not. The first rule is needed because many items make even
-r = .16 significant: of HolisticEval's ten raters of context, the two with -.08 and .16 are flagged
-and the next, with .36, is not. The second because few items make .3 easy to come by. Nothing is
-said of a rater who shares fewer than `FEWEST` items with others: too little data is no behaviour.
+A rater looks random if the leave-one-out Pearson correlation is below `WEAK`, or is not
+distinguishable from 0 (one-sided p of Student's t above .05), or if all of their ratings are equal
+and those of the others are not. The first rule is needed because many items make even r = .16
+significant: of HolisticEval's ten raters of context, the two with -.08 and .16 are flagged, and the
+next, with .36, is not. The second rule is needed because .3 is easy to reach with few items. A
+rater who shares fewer than `FEWEST` items with others is not judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.coefficient import Agreement, largest_of, mean_of, pearson_of, spearman_of
+from dialeval.agreement.coefficient import Coefficient, largest_of, mean_of, record_of
+from dialeval.agreement.correlation import pearson, spearman
 from dialeval.agreement.ranks import Floats, rank
 from dialeval.agreement.rated import check_qualities, mean_rating, ratings_table
-from dialeval.agreement.student import correlation_two_sided_p
 
 if TYPE_CHECKING:
     from dialeval.sample import Level, Sample
@@ -86,38 +75,38 @@ Weights = Literal["plain", "linear", "quadratic"]
 ONE_CATEGORY = "only one category in use"
 
 
-def cohen_kappa(x: Floats, y: Floats, weights: Weights = "plain") -> Agreement:
-    """Agreement of two raters, over the items that both rated."""
+def cohen_kappa(x: Floats, y: Floats, weights: Weights = "plain") -> Coefficient:
+    """Coefficient of two raters, over the items that both rated."""
     both = ~(np.isnan(x) | np.isnan(y))
     n, missing = int(both.sum()), int((~both).sum())
     if n == 0:
-        return Agreement(None, 0, missing, "no items in common")
+        return Coefficient(None, 0, missing, "no items in common")
     x, y = x[both], y[both]
     observed, expected = _DISAGREEMENT[weights](x, y)
     if expected == 0:
-        return Agreement(None, n, missing, ONE_CATEGORY)
-    return Agreement(1 - observed / expected, n, missing)
+        return Coefficient(None, n, missing, ONE_CATEGORY)
+    return Coefficient(1 - observed / expected, n, missing)
 
 
-def mean_cohen_kappa(ratings: Floats, weights: Weights = "plain") -> Agreement:
+def mean_cohen_kappa(ratings: Floats, weights: Weights = "plain") -> Coefficient:
     """Mean of Cohen's kappa over all pairs of raters (columns)."""
     return mean_of([cohen_kappa(x, y, weights) for x, y in combinations(ratings.T, 2)])
 
 
-def fleiss_kappa(ratings: Floats) -> Agreement:
-    """Agreement of all raters, over the items with two ratings or more."""
+def fleiss_kappa(ratings: Floats) -> Coefficient:
+    """Coefficient of all raters, over the items with two ratings or more."""
     per_item = (~np.isnan(ratings)).sum(axis=1)
     used = per_item >= 2
     n, missing = int(used.sum()), int((~used).sum())
     if n == 0:
-        return Agreement(None, 0, missing, "no item with 2 ratings")
+        return Coefficient(None, 0, missing, "no item with 2 ratings")
     counts = per_item[used]
     squares, shares = category_counts(ratings[used])
     agreement = float(np.mean((squares - counts) / (counts * (counts - 1))))
     chance = float((shares / shares.sum()) @ (shares / shares.sum()))
     if len(shares) == 1:
-        return Agreement(None, n, missing, ONE_CATEGORY)
-    return Agreement((agreement - chance) / (1 - chance), n, missing)
+        return Coefficient(None, n, missing, ONE_CATEGORY)
+    return Coefficient((agreement - chance) / (1 - chance), n, missing)
 
 
 def category_counts(ratings: Floats) -> tuple[Floats, Floats]:
@@ -166,17 +155,17 @@ _DISAGREEMENT: dict[Weights, Callable[[Floats, Floats], tuple[float, float]]] = 
 Scale = Literal["nominal", "ordinal", "interval"]
 
 
-def krippendorff_alpha(ratings: Floats, scale: Scale = "interval") -> Agreement:
-    """Agreement of all raters; `n` counts the items with two ratings or more."""
+def krippendorff_alpha(ratings: Floats, scale: Scale = "interval") -> Coefficient:
+    """Coefficient of all raters; `n` counts the items with two ratings or more."""
     per_item = (~np.isnan(ratings)).sum(axis=1)
     used = per_item >= 2
     items, missing = int(used.sum()), int((~used).sum())
     if items == 0:
-        return Agreement(None, 0, missing, "no item with 2 ratings")
+        return Coefficient(None, 0, missing, "no item with 2 ratings")
     ratings, per_item = ratings[used], per_item[used]
     given = ~np.isnan(ratings)
     if np.nanmin(ratings) == np.nanmax(ratings):
-        return Agreement(None, items, missing, ONE_CATEGORY)
+        return Coefficient(None, items, missing, ONE_CATEGORY)
     n = int(per_item.sum())
     if scale == "nominal":
         squares, totals = category_counts(ratings)
@@ -190,29 +179,29 @@ def krippendorff_alpha(ratings: Floats, scale: Scale = "interval") -> Agreement:
         spread = np.where(given, (values - centres[:, None]) ** 2, 0.0).sum(axis=1)
         within = float(np.sum(2 * per_item * spread / (per_item - 1)))
         overall = 2 * n * float(np.sum((values[given] - values[given].mean()) ** 2))
-    return Agreement(1 - (n - 1) * within / overall, items, missing)
+    return Coefficient(1 - (n - 1) * within / overall, items, missing)
 
 
-def icc_single(ratings: Floats) -> Agreement:
+def icc_single(ratings: Floats) -> Coefficient:
     """ICC(2,1): how reliable is one rating?"""
     return _icc(ratings, of_the_mean=False)
 
 
-def icc_mean(ratings: Floats) -> Agreement:
+def icc_mean(ratings: Floats) -> Coefficient:
     """ICC(2,k): how reliable is the mean over these raters?"""
     return _icc(ratings, of_the_mean=True)
 
 
-def _icc(ratings: Floats, of_the_mean: bool) -> Agreement:
+def _icc(ratings: Floats, of_the_mean: bool) -> Coefficient:
     complete = ~np.isnan(ratings).any(axis=1)
     table = ratings[complete]
     (n, k), missing = table.shape, int((~complete).sum())
     if k < 2:
-        return Agreement(None, n, missing, "fewer than 2 raters")
+        return Coefficient(None, n, missing, "fewer than 2 raters")
     if n < 2:
-        return Agreement(None, n, missing, "fewer than 2 items rated by all")
+        return Coefficient(None, n, missing, "fewer than 2 items rated by all")
     if table.min() == table.max():
-        return Agreement(None, n, missing, "constant")
+        return Coefficient(None, n, missing, "constant")
     centred = table - table.mean()
     items, raters = centred.mean(axis=1), centred.mean(axis=0)
     residual = centred - items[:, None] - raters
@@ -224,8 +213,8 @@ def _icc(ratings: Floats, of_the_mean: bool) -> Agreement:
         below = between_items + (k - 1) * error + k * (between_raters - error) / n
     if below <= 1e-12 * (between_items + between_raters + error):
         # Items all alike and raters not: the model's variances add up to nothing or less.
-        return Agreement(None, n, missing, "no variance between items")
-    return Agreement((between_items - error) / below, n, missing)
+        return Coefficient(None, n, missing, "no variance between items")
+    return Coefficient((between_items - error) / below, n, missing)
 
 
 WEAK = 0.2
@@ -239,10 +228,10 @@ FEWEST = 10
 class MeanAndMax:
     """Two correlations, summed up over raters or over pairs of raters."""
 
-    pearson_mean: Agreement
-    pearson_max: Agreement
-    spearman_mean: Agreement
-    spearman_max: Agreement
+    pearson_mean: Coefficient
+    pearson_max: Coefficient
+    spearman_mean: Coefficient
+    spearman_max: Coefficient
 
 
 @dataclass(frozen=True)
@@ -255,8 +244,8 @@ class Rater:
     name: str
     n: int
     mean: float | None
-    pearson: Agreement
-    spearman: Agreement
+    pearson: Coefficient
+    spearman: Coefficient
     p: float | None
     looks_random: bool
     reason: str = ""
@@ -271,16 +260,16 @@ class RaterReport:
     n_missing: int
     leave_one_out: MeanAndMax
     pairwise: MeanAndMax
-    cohen_kappa: Agreement
-    cohen_kappa_linear: Agreement
-    cohen_kappa_quadratic: Agreement
-    fleiss_kappa: Agreement
-    alpha_nominal: Agreement
-    alpha_ordinal: Agreement
-    alpha_interval: Agreement
-    icc_single: Agreement
-    icc_mean: Agreement
-    human_variance: Agreement
+    cohen_kappa: Coefficient
+    cohen_kappa_linear: Coefficient
+    cohen_kappa_quadratic: Coefficient
+    fleiss_kappa: Coefficient
+    alpha_nominal: Coefficient
+    alpha_ordinal: Coefficient
+    alpha_interval: Coefficient
+    icc_single: Coefficient
+    icc_mean: Coefficient
+    human_variance: Coefficient
     raters: tuple[Rater, ...]
 
     @property
@@ -289,7 +278,7 @@ class RaterReport:
         return tuple(rater.name for rater in self.raters if rater.looks_random)
 
     def to_record(self) -> dict[str, Any]:
-        return asdict(self) | {"raters": [asdict(rater) for rater in self.raters]}
+        return record_of(self)
 
 
 @dataclass(frozen=True)
@@ -355,54 +344,49 @@ def leave_one_out(ratings: Floats, names: Sequence[str]) -> tuple[Rater, ...]:
 def pairwise(ratings: Floats) -> MeanAndMax:
     """Each rater against each: Human(Avg) and Human(Max)."""
     pairs = list(combinations(ratings.T, 2))
-    return _mean_and_max(
-        [pearson_of(x, y) for x, y in pairs], [spearman_of(x, y) for x, y in pairs]
-    )
+    return _mean_and_max([pearson(x, y) for x, y in pairs], [spearman(x, y) for x, y in pairs])
 
 
-def human_variance(ratings: Floats) -> Agreement:
+def human_variance(ratings: Floats) -> Coefficient:
     """How far people are apart on one item, over the items with two ratings or more."""
     given = ~np.isnan(ratings)
     used = given.sum(axis=1) >= 2
     n, missing = int(used.sum()), int((~used).sum())
     if n == 0:
-        return Agreement(None, 0, missing, "no item with 2 ratings")
-    return Agreement(float(np.nanvar(ratings[used], axis=1).mean()), n, missing)
+        return Coefficient(None, 0, missing, "no item with 2 ratings")
+    return Coefficient(float(np.nanvar(ratings[used], axis=1).mean()), n, missing)
 
 
-def _mean_and_max(pearson: list[Agreement], spearman: list[Agreement]) -> MeanAndMax:
-    return MeanAndMax(
-        mean_of(pearson), largest_of(pearson), mean_of(spearman), largest_of(spearman)
-    )
+def _mean_and_max(linear: list[Coefficient], ranked: list[Coefficient]) -> MeanAndMax:
+    return MeanAndMax(mean_of(linear), largest_of(linear), mean_of(ranked), largest_of(ranked))
 
 
 def _rater(name: str, own: Floats, others: Floats, alone: bool) -> Rater:
-    pearson = pearson_of(own, others)
+    found = pearson(own, others)
     given = own[~np.isnan(own)]
     p = None
-    if pearson.value is not None:
-        half = correlation_two_sided_p(pearson.value, pearson.n) / 2
-        p = half if pearson.value > 0 else 1 - half
-    unknown = _why_unknown(own, others, pearson, alone)
-    suspicion = "" if unknown else _suspicion(pearson.value, p)
+    if found.value is not None and found.p is not None:
+        p = found.p / 2 if found.value > 0 else 1 - found.p / 2
+    unknown = _why_unknown(own, others, found.n, alone)
+    suspicion = "" if unknown else _suspicion(found.value, p)
     return Rater(
         name=name,
         n=len(given),
         mean=float(given.mean()) if len(given) else None,
-        pearson=pearson,
-        spearman=spearman_of(own, others),
+        pearson=found,
+        spearman=spearman(own, others),
         p=p,
         looks_random=bool(suspicion),
         reason=suspicion or unknown,
     )
 
 
-def _why_unknown(own: Floats, others: Floats, pearson: Agreement, alone: bool) -> str:
-    """Why it cannot be told whether a rater answers at random."""
+def _why_unknown(own: Floats, others: Floats, n: int, alone: bool) -> str:
+    """Says why nobody can tell whether a rater answers at random; empty if one can tell."""
     if alone:
         return "only one rater"
-    if pearson.n < FEWEST:
-        return f"too few common items: {pearson.n} of at least {FEWEST}"
+    if n < FEWEST:
+        return f"too few common items: {n} of at least {FEWEST}"
     common = others[~np.isnan(own) & ~np.isnan(others)]
     return "the others always say the same" if common.min() == common.max() else ""
 

@@ -1,14 +1,14 @@
-"""How metrics relate to each other, and the rated qualities to each other (HolisticEval, 5.5).
+"""How metrics relate to each other, and rated qualities to each other (HolisticEval, 5.5).
 
-Two metrics that correlate strongly measure the same thing, and one of them is enough; two qualities
-that do were one question to the raters. Each cell rests on the samples that have both numbers (by
-system: on the means of systems over these), and says how many; a quality is the mean rating, or
-whatever target was chosen.
+Two metrics that correlate strongly measure the same thing, and one of them is enough; two such
+qualities were one question to the raters. Each cell uses the samples that have both numbers (by
+system: the means of systems over these) and reports their number. A quality is the mean rating, or
+another target.
 
 A turn and a whole dialogue are different samples, so no sample has both `coherence` and the
-`diversity` of a probe. These are related through the dialogue: each metric counts with its mean
-over the samples of a dialogue of a system (by system: of the system). Where no dialogue has samples
-of both levels, the matrix says so.
+`diversity` of a probe. They are related through the dialogue: each metric counts with its mean over
+the samples of a dialogue of a system (by system: of the system). If no dialogue has samples of both
+levels, the matrix says so.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ import numpy as np
 from dialeval.agreement.bootstrap import Progress
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.agreement.significance import CoefficientName
-from dialeval.agreement.table import By, correlate, points
+from dialeval.agreement.table import By, correlate, points_label
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
-    from dialeval.agreement.correlation import Correlation, WithinGroups
+    from dialeval.agreement.coefficient import Coefficient
     from dialeval.agreement.rated import RatedLevel
     from dialeval.sample import Level
 
@@ -36,10 +36,10 @@ Of = Literal["metrics", "qualities"]
 
 @dataclass(frozen=True)
 class Relations:
-    """A symmetric matrix; a value is None where it is not defined.
+    """A symmetric matrix; a value is None if it is undefined.
 
     level  "both": turns and dialogues, related through the dialogue
-    note   why there is nothing between the levels; empty if there is
+    note   the reason if nothing relates the levels
     """
 
     dataset: str
@@ -55,9 +55,9 @@ class Relations:
 
     @property
     def points(self) -> str:
-        """What a correlation is taken over, for headings."""
+        """The name of what is correlated, for headings."""
         if self.level != "both":
-            return points(self.level, self.by)
+            return points_label(self.level, self.by)
         return f"means of {'systems' if self.by == 'system' else 'dialogues'} over both levels"
 
     def to_record(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Relations:
 
 @dataclass(frozen=True)
 class _Block:
-    """Columns of the same length that are related; `by` says how their rows are grouped."""
+    """Columns of the same length to relate; `by` says how their rows are grouped."""
 
     level: Level | Literal["both"]
     of: Of
@@ -85,10 +85,10 @@ def relations(
     by: By = "turn",
     progress: Progress | None = None,
 ) -> list[Relations]:
-    """For each level the metrics among themselves, then the qualities (two at least); then what
-    stands on different levels."""
+    """For each level the metrics, then the qualities (at least two); then those of several
+    levels."""
     if by.startswith("within"):
-        raise UsageError(f"--relations knows no --by {by}: use --by turn or --by system")
+        raise UsageError(f"--relations does not support --by {by}: use --by turn or --by system")
     wanted = [block for block in _blocks(levels, metrics, by) if len(block.columns) > 1]
     cells = [len(block.columns) * (len(block.columns) - 1) // 2 for block in wanted]
     found: list[Relations] = []
@@ -108,7 +108,7 @@ def _related(
     # The rows of a block across levels are means already.
     grouping: By = "turn" if block.level == "both" else block.by
 
-    def relate(x: Floats, y: Floats) -> Correlation | WithinGroups:
+    def relate(x: Floats, y: Floats) -> Coefficient:
         return correlate(x, y, block.systems, grouping, names=[coefficient])[coefficient]
 
     columns = list(block.columns.values())
@@ -164,8 +164,8 @@ def _by_dataset(levels: Iterable[RatedLevel]) -> dict[str, list[RatedLevel]]:
 def _across(
     levels: Sequence[RatedLevel], of: Of, columns: Sequence[Mapping[str, Floats]], by: By
 ) -> list[_Block]:
-    """What stands on several levels, as means over dialogues or systems; nothing where the levels
-    have the same columns, or qualities of which none stands alone."""
+    """Relates columns of several levels, as means over dialogues or systems. There is nothing to do
+    if the levels have the same columns, or no quality is alone on its level."""
     alone = any(len(some) == 1 for some in columns)
     everything = [name for some in columns for name in some]
     differ = any(set(some) != set(everything) for some in columns)
@@ -190,14 +190,14 @@ def _across(
 
 
 def _keys(level: RatedLevel, by: By) -> list[tuple[str, str]]:
-    """System and dialogue of each sample; the second is empty where a sample names none."""
+    """The system and the dialogue of each sample; the dialogue is empty if unknown."""
     if by == "system":
         return [(system, system) for system in level.systems]
     return list(zip(level.systems, level.dialogues, strict=True))
 
 
 def _means(column: Floats, places: Integers, rows: int) -> Floats:
-    """The mean of the numbers of each row, NaN where it has none."""
+    """The mean of the numbers of each row, NaN if it has none."""
     use = (places >= 0) & ~np.isnan(column)
     sums = np.bincount(places[use], weights=column[use], minlength=rows)
     counts = np.bincount(places[use], minlength=rows)
@@ -213,7 +213,7 @@ def _metrics(level: RatedLevel, wanted: Sequence[str]) -> dict[str, Floats]:
 
 
 def _qualities(level: RatedLevel) -> dict[str, Floats]:
-    """Quality -> a number for each sample of the level, NaN where it was not rated."""
+    """Quality -> a number for each sample of the level, NaN if it was not rated."""
     columns: dict[str, Floats] = {}
     for quality, rated in level.qualities.items():
         column = np.full(len(level.systems), np.nan)

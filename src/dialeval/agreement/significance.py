@@ -1,48 +1,40 @@
-"""Holm's correction: many comparisons, and still at most 5 % risk of one false claim.
+"""Tests of differences, their correction, and clusters.
 
-With m values of p in ascending order p_(1) <= ... <= p_(m),
+Paired tests ask whether one system is better than another on the same items. d_i is the difference
+of the two scores of item i and D the mean difference. Its distribution under the hypothesis that
+the systems are equally good comes from one of two methods:
 
-    adjusted p_(i) = min(1, max over j <= i of (m - j + 1) p_(j))       (Holm 1979)
+    permutation   Which system gave which of the two scores is chance: each d_i keeps or changes
+                  its sign (Fisher 1935; Noreen 1989). The test is exact for every n.
+    bootstrap     Items are drawn again; D* - D is distributed as D is around 0 (Efron and
+                  Tibshirani 1993, 16.4). The percentiles of D* give the 95 % interval of D. The
+                  test rejects too often on few items (7 % in place of 5 % for 20 items, 6 % for
+                  50). Signs are kept until after centring; some tools take |D*| first, and their
+                  test depends on D.
 
-It needs no assumption about how the tests depend on each other.
-
-Significance clusters: a ranking that claims no more than the data show.
-
-Systems stand in the order of their means, best first, and each pair is compared (`findings.py`,
-`metric_ranking.py`). Lines are then drawn by one of two rules:
-
-all   between two neighbours where every system above is significantly better than every one below
-      (WMT, Bojar et al. 2016, section 3). What a line says is true of every pair across it.
-any   above a system than which some system of the current cluster is significantly better
-      (mt-metrics-eval, `AssignRanks`). No system of a cluster beats another of it, but systems of
-      different clusters may be indistinguishable.
-
-Is one system better than another on the same items?
-
-With d_i the difference of the two scores of item i and D its mean, what D would be if the systems
-were equally good is found in two ways:
-
-permutation   which system gave which of the two scores is chance: each d_i keeps or changes its
-              sign, mean of s_i d_i (Fisher 1935; Noreen 1989). Exact for every n.
-bootstrap     items are drawn again; the mean D* of a draw spreads around D as D would around 0:
-              D* - D (Efron and Tibshirani 1993, 16.4). Signs are kept until after centring; taking
-              |D*| first, as some tools do, makes the test depend on how large D is. Rejects
-              too often on few items (7 % in place of 5 % of 20 items, 6 % of 50).
-
-The bootstrap also gives the 95 % interval of D, the percentiles of D*.
-
-Williams' test: does one metric correlate better with people than another on the same items?
-
-Both correlations share the human ratings, so they depend on each other. With r1, r2 the metrics'
-correlations with people, r12 that of the metrics with each other, n items,
+Williams' test asks whether one metric correlates better with people than another on the same items.
+With r1, r2 the metrics' correlations with people, and r12 that of the metrics with each other,
 
     t = (r1 - r2) sqrt( (n - 1)(1 + r12) / (2 K (n - 1)/(n - 3) + (r1 + r2)^2/4 (1 - r12)^3) )
     K = 1 - r1^2 - r2^2 - r12^2 + 2 r1 r2 r12
 
-has Student's distribution with n - 3 degrees of freedom when there is no difference (Williams
-1959; Steiger 1980, Eq. 7; brought to metrics by Graham and Baldwin 2014). Exact for Pearson's r of
-normal data; of Spearman's rho an approximation that is widely used but rejects too often (7 % in
-place of 5 % in a simulation of 80 items): `perm_both` is the safe choice there.
+has Student's distribution with n - 3 degrees of freedom if there is no difference (Williams 1959;
+Steiger 1980, Eq. 7; Graham and Baldwin 2014 brought it to metrics). It is exact for Pearson's r of
+normal data. For Spearman's rho it is a common approximation that rejects too often (7 % in place of
+5 % in a simulation of 80 items); `perm_both` is the safe choice there.
+
+Holm's correction (1979) keeps the risk of one false claim among m tests at 5 %, however the tests
+depend on each other. With p_(1) <= ... <= p_(m),
+
+    adjusted p_(i) = min(1, max over j <= i of (m - j + 1) p_(j))
+
+Clusters divide a ranking, best first, by one of two rules:
+
+    all   A line is drawn between two neighbours if every system above is significantly better than
+          every one below (WMT, Bojar et al. 2016, section 3).
+    any   A line is drawn above a system if some system of the current cluster is significantly
+          better (mt-metrics-eval, `AssignRanks`). No system of a cluster beats another of it, but
+          systems of different clusters may be indistinguishable.
 """
 
 from __future__ import annotations
@@ -56,13 +48,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.agreement.bootstrap import Alternative, Resampling, p_value, resample
-from dialeval.agreement.coefficient import pearson_of, spearman_of
+from dialeval.agreement.correlation import pearson, spearman
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.student import student_two_sided_p
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjusted p in the order given. A test that could not be made (None) is not counted."""
+    """The adjusted p in the same order. A test that could not be made (None) does not count."""
     made = [place for place, p in enumerate(p_values) if p is not None]
     raw = np.array([p for p in p_values if p is not None], dtype=np.float64)
     order = np.argsort(raw, kind="stable")
@@ -78,7 +70,7 @@ ClusterRule = Literal["all", "any"]
 
 @dataclass(frozen=True)
 class Placed:
-    """A system in the ranking; `mean` is over its own items, `cluster` counts from 1."""
+    """A side in the ranking; `mean` is over its own items, `cluster` counts from 1."""
 
     name: str
     cluster: int
@@ -87,7 +79,7 @@ class Placed:
 
 
 def draw_lines(better: npt.NDArray[np.bool_], rule: ClusterRule = "all") -> list[int]:
-    """The cluster of each system, best first; better[i, j]: i is significantly better than j."""
+    """The cluster of each system. better[i, j] says that i is significantly better than j."""
     clusters: list[int] = []
     start = 0
     for place in range(len(better)):
@@ -106,7 +98,7 @@ PairedMethod = Literal["permutation", "bootstrap"]
 
 @dataclass(frozen=True)
 class PairedTest:
-    """`difference` is the mean of first minus second; `p` is None where there is nothing to test.
+    """`difference` is the mean of first minus second; `p` is None if there is nothing to test.
 
     `low` and `high` bound the difference (bootstrap only). `n` items had both scores.
     """
@@ -132,7 +124,7 @@ def paired_permutation(
     resampling: Resampling,
     alternative: Alternative = "two-sided",
 ) -> PairedTest:
-    """Sign flips of the paired differences. NaN is a missing score."""
+    """Permutation test by sign flips of the differences. NaN is a missing score."""
     return _paired("permutation", first, second, resampling, alternative)
 
 
@@ -142,7 +134,7 @@ def paired_bootstrap(
     resampling: Resampling,
     alternative: Alternative = "two-sided",
 ) -> PairedTest:
-    """Centred bootstrap of the mean difference, with its interval. NaN is a missing score."""
+    """Bootstrap test of the mean difference, with its interval. NaN is a missing score."""
     return _paired("bootstrap", first, second, resampling, alternative)
 
 
@@ -188,8 +180,8 @@ CoefficientName = Literal["pearson", "spearman"]
 class MetricTest:
     """`first` and `second` are the metrics' correlations with people, `difference` first - second.
 
-    `between` is the correlation of the metrics with each other. `p` is None where there is nothing
-    to test, and `reason` says why. `rounds` is 0 for a test that does not resample.
+    `between` is the correlation of the metrics with each other. `p` is None if there is nothing to
+    test, and `reason` says why. `rounds` is 0 for a test that does not resample.
     """
 
     method: Literal["williams", "perm-both"]
@@ -216,11 +208,11 @@ def williams_test(
     coefficient: CoefficientName = "pearson",
     alternative: Alternative = "two-sided",
 ) -> MetricTest:
-    """Of two metrics on the items that have both scores and a rating (NaN is missing)."""
+    """Williams' test on the items that have both scores and a rating (NaN is missing)."""
     used = ~(np.isnan(first) | np.isnan(second) | np.isnan(human))
     n, missing = int(used.sum()), int((~used).sum())
     first, second, human = first[used], second[used], human[used]
-    correlate = pearson_of if coefficient == "pearson" else spearman_of
+    correlate = pearson if coefficient == "pearson" else spearman
     pairs = [(first, human), (second, human), (first, second)]
     found = [correlate(x, y) for x, y in pairs]
     r1, r2, between = (one.value for one in found)
@@ -238,11 +230,11 @@ def williams_test(
 def williams_p(
     r1: float, r2: float, between: float, n: int, alternative: Alternative = "two-sided"
 ) -> float | None:
-    """From three correlations and n; None for n < 4, or where the formula divides by 0."""
+    """p from three correlations and n; None if n < 4 or the formula divides by 0."""
     if n < 4:
         return None
     determinant = 1 - r1**2 - r2**2 - between**2 + 2 * r1 * r2 * between
-    # Of correlations of real data it is never negative but for rounding.
+    # Real data make it negative only by rounding.
     below = 2 * max(0.0, determinant) * (n - 1) / (n - 3)
     below += (r1 + r2) ** 2 / 4 * (1 - between) ** 3
     if below <= 1e-15:

@@ -1,31 +1,29 @@
-"""Ratings from any file that `dialeval.load` reads, and what to do where it finds none.
+"""Ratings and scores from files.
 
-A file of ratings needs no dialogues: scores are joined to it by id, and raters are held against
-each other. Where no column counts as ratings, people most often have one under a name of their own.
+Ratings come from any file that `dialeval.load` reads. A file of ratings needs no dialogues: scores
+are joined to it by id. If no column counts as ratings, people most often have one under another
+name, and the error says how to name it.
 
-Scores from anywhere: tables with a column `id` and one column for each metric, or runs.
-
-A run will do as well: ratings that were collected after scoring are held against it by id. So will
-what `dialeval export` makes of one, as CSV, JSON lines or Parquet: of its columns the scores are
-read, and texts, ratings, parts and notes are left. Another tool's table has commas, semicolons or
-tabs, whichever makes a header with a column `id`, or is JSON; there every column is a metric.
+Scores come from tables with a column `id` and one column for each metric, or from runs. From a
+table that `dialeval export` wrote, the scores are read; texts, ratings, parts and notes are not.
+Another tool's table has commas, semicolons or tabs, whichever makes a header with a column `id`, or
+is JSON; there every column is a metric.
 
 Several tables are joined by id. A metric may be in more than one of them if no sample is, and if
-runs measured it in the same way. Like any other file a table may be compressed, and all that is
-wrong with it is told at once.
+runs measured it in the same way. A table may be compressed, and all its errors are reported at
+once.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dialeval.agreement.joining import differing_fields
-from dialeval.errors import InputError, Problem, UsageError, did_you_mean
+from dialeval.errors import InputError, UsageError, did_you_mean
 from dialeval.limits import USUAL, Limits
 from dialeval.metric import Direction
 from dialeval.readers import parquet
@@ -41,8 +39,6 @@ from dialeval.safe_text import restored
 from dialeval.sample import Sample
 from dialeval.scores import Signature
 
-_UNUSED = re.compile(r"not used: (.+?)(?:\. Name columns of ratings with --rating)?")
-
 
 def load_ratings(
     paths: Sequence[PathLike],
@@ -53,8 +49,8 @@ def load_ratings(
     scales: Mapping[str, tuple[float, float]] | None = None,
     largest_record: int = USUAL,
 ) -> Samples:
-    """As `dialeval.load`, but a record may consist of an id and ratings, and a run stands for the
-    samples that were scored in it."""
+    """Like `dialeval.load`, but a record may consist of an id and ratings only, and a run stands
+    for the samples that it scored."""
     options = replace(read_options(columns or {}, ratings, scales or {}), texts=False)
     files = [file for path in paths for file in _samples_of(path)]
     opened, problems = open_sources(files, format, Limits(largest_record))
@@ -64,7 +60,7 @@ def load_ratings(
 
 
 def _samples_of(path: PathLike) -> Sequence[PathLike]:
-    """The files of a run, or the file itself."""
+    """The score files of a run, or the file itself."""
     directory = Path(path)
     if not any((directory / name).is_file() for name in ("manifest.json", "job.json")):
         return [path]
@@ -72,7 +68,7 @@ def _samples_of(path: PathLike) -> Sequence[PathLike]:
 
 
 def some_rated(samples: Samples) -> Iterator[Sample]:
-    """All of the samples. Where none of them has a rating, an error says how to name columns."""
+    """All samples. If none of them has a rating, the error says how to name columns of ratings."""
     rated = False
     for sample in samples:
         rated = rated or bool(sample.ratings)
@@ -84,7 +80,7 @@ def some_rated(samples: Samples) -> Iterator[Sample]:
 def _no_ratings(samples: Samples) -> UsageError:
     if all(is_database(name) for name in samples.formats):
         return UsageError(f"{', '.join(samples.formats)}: nobody has rated anything yet")
-    columns = [name for problem in samples.problems for name in _unused(problem)]
+    columns = [name for problem in samples.problems for name in problem.names]
     name = columns[0] if columns else "overall"
     short = name.removeprefix(PREFIX)
     unread = f" Not used: {', '.join(columns)}." if columns else ""
@@ -96,9 +92,9 @@ def _no_ratings(samples: Samples) -> UsageError:
 
 
 def remarks(samples: Samples) -> str:
-    """What was dropped or replaced in the last pass: how often, and the first; else nothing."""
+    """The first warning of the last pass and the number of others, without unused columns."""
     told = [p for p in samples.problems if p.severity == "warning"]
-    odd = [p for p in told if not _unused(p)]
+    odd = [p for p in told if p.code != "unused-columns"]
     count = samples.counts.warnings - (len(told) - len(odd))
     if not odd:
         return ""
@@ -106,16 +102,11 @@ def remarks(samples: Samples) -> str:
     return f"{odd[0]}{more}"
 
 
-def _unused(problem: Problem) -> list[str]:
-    match = _UNUSED.fullmatch(problem.problem)
-    return match[1].split(", ") if match else []
-
-
 Scores = Mapping[str, Mapping[str, float | None]]
 """Metric -> id of the sample -> score."""
 
 Row = tuple[int, Mapping[str, Any]]
-"""A line, and what stands in each column there."""
+"""The number of a line, and its cells by column."""
 
 ID, NOTE = "id", ".note"
 
@@ -139,7 +130,7 @@ def read_all_scores(paths: Sequence[Path], largest_record: int = USUAL) -> Score
 
 
 def _check_runs_agree(paths: Sequence[Path]) -> None:
-    """Runs that measured a metric differently do not make one column of scores."""
+    """Raises an error if runs measured a metric differently: their scores are not one column."""
     found: dict[str, tuple[Path, Signature]] = {}
     for path in paths:
         if not _is_run(path):
@@ -155,7 +146,7 @@ def _check_runs_agree(paths: Sequence[Path]) -> None:
 
 
 def read_scores(path: Path, largest_record: int = USUAL) -> Scores:
-    """An empty cell or NaN is a missing score; all else must be a number."""
+    """The scores of a table or run. An empty cell or NaN is a missing score; others are numbers."""
     problems = Problems()
     place = Place(problems, str(path))
     scores: dict[str, dict[str, float | None]] = {}
@@ -184,7 +175,7 @@ def _is_run(path: Path) -> bool:
 
 
 def scores_of_run(run: Run) -> Scores:
-    """What the metrics of a run say of each sample."""
+    """The scores of a run, by metric and id."""
     scores: dict[str, dict[str, float | None]] = {label: {} for label in run.metrics}
     for batch in run.batches(["id", *run.metrics]):
         ids = batch.column("id").to_pylist()
@@ -194,7 +185,7 @@ def scores_of_run(run: Run) -> Scores:
 
 
 def known_directions(paths: Iterable[Path]) -> dict[str, Direction]:
-    """Which way the metrics of runs are better; a table does not say."""
+    """The directions of the metrics of runs; a table has none."""
     return {
         metric["label"]: metric["direction"]
         for path in paths
@@ -234,7 +225,7 @@ def _read(table: Iterator[Row], place: Place) -> dict[str, dict[str, float | Non
 
 
 def _scored(columns: Sequence[str]) -> list[str]:
-    """The columns that hold scores. In what `dialeval export` writes each metric has a note."""
+    """The columns that hold scores. `dialeval export` writes a note beside each metric."""
     exported = [
         name.removesuffix(NOTE)
         for name in columns
@@ -290,7 +281,7 @@ def _parquet_rows(source: Source) -> Iterator[Row]:
 
 
 def _with_id(columns: Sequence[str]) -> list[str]:
-    """`dialogue_id`, as in what is handed in to DSTC10, is an id where there is no other."""
+    """`dialogue_id`, as in submissions to DSTC10, is the id if there is no other."""
     return [ID if name == "dialogue_id" and ID not in columns else name for name in columns]
 
 

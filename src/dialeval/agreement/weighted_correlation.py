@@ -1,54 +1,46 @@
-"""Pearson's r, and Spearman's rho as Pearson's r of the ranks; both also of weighted items.
+"""Pearson's r, Spearman's rho and Kendall's tau-b of weighted items.
 
-    r = sum (x - x̄)(y - ȳ) / sqrt(sum (x - x̄)^2  sum (y - ȳ)^2)
-
-With weights w (how often a bootstrap round drew each item) and N = sum w, each sum becomes
+The weight w of an item says how often a bootstrap round drew it. Spearman's rho is Pearson's r of
+the ranks. With N = sum w, each sum of r = sum (x - x̄)(y - ȳ) / sqrt(sum (x - x̄)^2  sum (y - ȳ)^2)
+becomes
 
     sum w x y - (sum w x)(sum w y) / N
 
-after x and y were centred over all items, which keeps the subtraction harmless. All of these sums
-are one matrix product (`ranks.py`).
+after x and y were centred over all items, so that the subtraction loses no digits. All of these
+sums are one matrix product (`ranks.py`).
 
-The standard error of r, for a bootstrap that divides by it, comes from how much an item can move r:
-with u, v the standardised sides, item i moves it by I_i / n, I = u v - r (u^2 + v^2) / 2, so that
+A bootstrap-t needs the standard error of r. With u, v the standardised sides, item i moves r by I_i
+/ n, I = u v - r (u^2 + v^2) / 2. With m_ab the mean of u^a v^b,
 
     error^2 = mean of I^2 / n,    mean of I^2 = m22 - r (m31 + m13) + r^2 (m40 + 2 m22 + m04) / 4
 
-with m_ab the mean of u^a v^b.
+p of a rank correlation of few items counts all orders of one side. With six systems Student's t
+calls a Spearman correlation of .829 significant (p .042), but 42 of the 720 orders are as extreme
+(p .058).
 
-p of a rank correlation of few items, by all orders that one side could have.
-
-With six systems Student's t calls a Spearman correlation of .829 significant (p .042); of the 720
-orders of six items 42 are as extreme (p .058). Ties make no difference to the counting.
-
-How many pairs of items are ordered contrarily on two sides? For any weights of the items.
-
-Bootstrap rounds ask this of the same items a thousand times, each time with other weights (how
-often a round drew an item): D = sum of w_i w_j over the discordant pairs. Which pairs those are is
-laid out once, in one of two ways. Weights are whole numbers, so both give the same number, exactly.
-
-`running_sums`, for any number of items. In the order of x (of y within a tie of x) D counts the
-inversions of y. They are found bit by bit of y's dense rank, from the highest: two items whose
-ranks agree in the bits above are inverted here if the first has a 1 and the second a 0. A round
-costs one running sum for every bit. The side with fewer distinct values is taken for y: 5 grades
-need 3 bits.
-
-`matrix_products`, about twice as fast for a thousand items. x and y are cut into blocks of
-64 or 128 items in a row. For a pair in the same block of x a matrix says whether it is discordant
-(w M w^T with the weights w of the block); likewise for a pair in the same block of y, if its blocks
-of x differ. All other pairs are discordant as their blocks are: the weights of each block of x are
-summed by the blocks of y, and compared with those of the blocks before.
-
-Kendall's tau-b (Kendall 1945) in O(n log n), also of weighted items.
+Kendall's tau-b (1945) takes O(n log n):
 
     tau_b = (C - D) / sqrt((P - T_x)(P - T_y)),    P = n(n - 1)/2 pairs of items
 
-C pairs are ordered alike on both sides and D contrarily; T_x and T_y are tied on a side. With
-T_xy tied on both, C = P - T_x - T_y + T_xy - D, so only D has to be counted.
+C pairs are ordered alike on both sides and D contrarily (discordant); T_x and T_y are tied on a
+side. With T_xy tied on both, C = P - T_x - T_y + T_xy - D, so only D has to be counted. p is exact
+(by counting permutations) if nothing is tied and n <= 33 or at most one pair is out of order,
+otherwise from the normal distribution with the variance under ties (Kendall, Rank Correlation
+Methods, 1970), as in scipy.stats.kendalltau.
 
-p: exact by counting permutations where nothing is tied and n <= 33 or at most one pair is out of
-order; otherwise normal with the variance under ties (Kendall, Rank Correlation Methods, 1970). This
-is the choice that scipy.stats.kendalltau makes.
+For weighted items D = sum of w_i w_j over the discordant pairs. The pairs are prepared once, in one
+of two ways. Weights are whole numbers, so both give exactly the same number.
+
+`running_sums` is for any number of items. In the order of x (of y within a tie of x) D counts the
+inversions of y. They are found by the bits of y's dense rank, from the highest: two items whose
+ranks agree in the bits above are inverted if the first has a 1 and the second a 0. A round costs
+one running sum per bit. The side with fewer distinct values becomes y: 5 grades need 3 bits.
+
+`matrix_products` is about twice as fast for a thousand items. x and y are cut into blocks of 64 or
+128 consecutive items. For a pair in the same block of x a matrix says whether it is discordant (w M
+w^T with the weights w of the block); likewise for a pair in the same block of y, if its blocks of x
+differ. All other pairs are discordant as their blocks are: the weights of each block of x are
+summed by the blocks of y, and compared with those of the blocks before.
 """
 
 from __future__ import annotations
@@ -80,13 +72,13 @@ Moments: TypeAlias = Mapping[tuple[int, int], Floats]
 """(i, j) -> the mean of x^i y^j in each round."""
 
 POWERS = [(i, j) for i in range(5) for j in range(5 - i) if i or j]
-"""x^i y^j of the first four orders."""
+"""The powers (i, j) of the first four orders."""
 ROUNDING = 1e-13
-"""A variance below this part of the mean square is that of a constant, up to rounding."""
+"""A variance below this part of the mean square is that of a constant."""
 
 
 def pearson_r(x: Floats, y: Floats) -> float:
-    """Of two sides that are finite and not constant."""
+    """r of two sides that are finite and not constant."""
     x, y = _unit(x), _unit(y)
     r = float(x @ y)
     if abs(r) < 0.5:
@@ -98,7 +90,8 @@ def pearson_r(x: Floats, y: Floats) -> float:
 
 
 def pearson_with_error(x: Floats, y: Floats) -> Statistic:
-    """r and its standard error, two columns, of each row of counts; NaN of a constant side."""
+    """r and its standard error for each row of counts, as two columns; NaN if a side is
+    constant."""
     x, y = _unit(x), _unit(y)
     scale = np.sqrt(len(x))  # mean squares of 1: fourth powers of 10^6 items do not vanish
     x, y = x * scale, y * scale
@@ -126,7 +119,7 @@ def pearson_with_error(x: Floats, y: Floats) -> Statistic:
 
 
 def spearman_of_counts(x: Floats, y: Floats) -> Statistic:
-    """rho of each row of counts, NaN where a side is constant."""
+    """rho for each row of counts, NaN if a side is constant."""
     first, second = sorted((tie_groups(x), tie_groups(y)), key=len, reverse=True)
 
     @by_few_rows
@@ -167,7 +160,8 @@ def _third_and_first(m: Moments, a: Floats, b: Floats) -> Floats:
 
 
 def _unit(values: Floats) -> Floats:
-    """Centred and of length 1. Scaled first, so that squares neither overflow nor vanish."""
+    """Centres, and scales to length 1. Scales first, so that squares neither overflow nor
+    vanish."""
     values = values / np.abs(values).max()
     centred = values - values.mean()
     centred /= np.abs(centred).max()
@@ -181,7 +175,7 @@ def _variance(square: Floats, total: Floats, n: Floats) -> Floats:
 
 
 MOST_ITEMS = 8
-"""Of 8 items there are 40,320 orders, a millisecond; with 9 and more Student's t is near enough."""
+"""8 items have 40,320 orders (a millisecond); from 9 items on Student's t is close enough."""
 
 
 @cache
@@ -199,10 +193,10 @@ def exact_rank_p(first: Floats, second: Floats) -> float:
 
 
 Discordant: TypeAlias = Callable[[Counts], Floats]
-"""D of each row of weights."""
+"""Maps each row of weights to D."""
 
 BLOCK, LARGER_BLOCK, LARGER_FROM = 64, 128, 4096
-"""Items of a block, and from how many items on it is the larger one. The fastest, as measured."""
+"""Items of a block, and the number of items from which on blocks are larger (measured)."""
 
 
 def running_sums(x: Floats, y: Floats) -> Discordant:
@@ -225,8 +219,8 @@ def running_sums(x: Floats, y: Floats) -> Discordant:
 
 @dataclass(frozen=True)
 class Bit:
-    """Where the ones and zeros of a bit lie. Ones [start, end) of the running order precede a zero
-    among the items that agree with it in the bits above."""
+    """The ones and zeros of a bit. The ones [start, end) of the running order precede a zero among
+    the items that agree with it in the bits above."""
 
     ones: Integers
     zeros: Integers
@@ -266,7 +260,7 @@ def matrix_products(x: Floats, y: Floats, block: int | None = None) -> Discordan
     width = int(second_block.max()) + 1
 
     def pairs(items: Integers) -> Floats:
-        """1 for the pairs that are discordant, each in both places."""
+        """A symmetric matrix with 1 for the discordant pairs."""
         x_rank, y_rank = first.group[items], second.group[items]
         less_x, less_y = x_rank[:, np.newaxis] < x_rank, y_rank[:, np.newaxis] < y_rank
         found = less_x & less_y.T
@@ -309,7 +303,7 @@ def _more_distinct_first(x: Floats, y: Floats) -> tuple[TieGroups, TieGroups]:
 
 
 def _blocks(groups: TieGroups, block: int) -> Integers:
-    """The block of each item: as many values in a row as have `block` items, one at least."""
+    """The block of each item. A block holds consecutive values, one at least, of `block` items."""
     sizes = np.diff(np.append(groups.starts, len(groups.order)))
     of_group, number, room = np.empty(len(sizes), dtype=np.int64), -1, 0
     for group, size in enumerate(sizes.tolist()):
@@ -328,14 +322,14 @@ def _members(block: Integers, groups: TieGroups) -> Iterator[Integers]:
 
 EXACT_UP_TO = 33
 MATRICES_UP_TO = 1 << 14
-"""Items: then the matrices take 50 MB, and are hardly faster."""
+"""For more items the matrices take more than 50 MB and are hardly faster."""
 
 
 class KendallCounts:
-    """The pairs of some items, laid out to be counted for any weights of the items."""
+    """The pairs of items, prepared to be counted for any weights of the items."""
 
     def __init__(self, x: Floats, y: Floats, many_rounds: bool = False) -> None:
-        """`many_rounds`: takes longer to lay out, and pays from some ten rows of weights on."""
+        """`many_rounds` takes longer to prepare, and pays off from about ten rows of weights on."""
         few_items = len(x) <= MATRICES_UP_TO
         self.discordant = (matrix_products if many_rounds and few_items else running_sums)(x, y)
         self.x_groups, self.y_groups = tie_groups(x), tie_groups(y)
@@ -343,7 +337,7 @@ class KendallCounts:
         self.both_groups: TieGroups = tie_groups(both)
 
     def of_counts(self, counts: Counts) -> Floats:
-        """tau-b of each row of weights, NaN where a side is constant."""
+        """tau-b for each row of weights, NaN if a side is constant."""
         ordered = counts.sum(axis=1) ** 2
         untied_x, untied_y, untied_both = (
             ordered - _squares(groups, counts)
@@ -356,7 +350,7 @@ class KendallCounts:
         return found
 
     def two_sided_p(self) -> float:
-        """Of the items themselves, each once."""
+        """p of the items themselves, each once."""
         once = np.ones((1, len(self.x_groups.order)))
         n = once.shape[1]
         pairs = n * (n - 1) // 2
@@ -382,8 +376,8 @@ class KendallCounts:
 
 
 def exact_kendall_p(n: int, discordant: int) -> float:
-    """Share of the n! orders with at most `discordant` inversions, twice. It counts orders of j
-    items by inversions: one more item adds 0 to j of them."""
+    """Twice the share of the n! orders with at most `discordant` inversions. Orders of j items are
+    counted by inversions: one more item adds 0 to j of them."""
     if 4 * discordant >= n * (n - 1):
         return 1.0
     if discordant <= 1:
@@ -396,7 +390,7 @@ def exact_kendall_p(n: int, discordant: int) -> float:
 
 
 def _squares(groups: TieGroups, counts: Counts) -> Floats:
-    """Sum of the squared sizes: the ordered pairs of draws that are tied, or are one draw twice."""
+    """The sum of the squared sizes: ordered pairs of draws that are tied or the same draw."""
     sizes = counts if len(groups) == counts.shape[1] else groups.sums(counts)
     return row_dots(sizes, sizes)
 
@@ -406,7 +400,7 @@ def _pairs(sizes: Integers) -> Integers:
 
 
 def _moments(sizes: Integers) -> tuple[int, int]:
-    """Sums of t(t - 1)(t - 2) and of t(t - 1)(2t + 5) over groups of t, as ints without overflow:
-    t^3 of 10^6 fits, their product does not."""
+    """The sums of t(t - 1)(t - 2) and of t(t - 1)(2t + 5) over groups of size t. They are Python
+    integers: t^3 of 10^6 fits into 64 bits, their product does not."""
     ordered = sizes * (sizes - 1)
     return int((ordered * (sizes - 2)).sum()), int((ordered * (2 * sizes + 5)).sum())

@@ -1,4 +1,4 @@
-"""`dialeval compare RUN...`: two runs, or the systems of one. Which is better, and is it real?"""
+"""`dialeval compare RUN...`: compare runs, or the systems of one run."""
 
 from __future__ import annotations
 
@@ -16,49 +16,51 @@ def compare(
         list[str],
         typer.Argument(
             metavar="RUN",
-            help="Two or more runs, the old one first; or one run with several systems.",
+            help="Name two or more runs, the old one first; or one run with several systems.",
             show_default=False,
         ),
     ],
     system: Annotated[
         list[str] | None,
-        typer.Option("--system", help="Only samples of this system. Repeat.", show_default=False),
+        typer.Option(
+            "--system",
+            help="Use only samples of this system. Repeat for several.",
+            show_default=False,
+        ),
     ] = None,
     metric: Metrics = None,
     join: Annotated[
         Literal["id", "item", "context", "dialogue"] | None,
         typer.Option(
-            help="What makes two samples answers to the same question. Default: id, item or"
-            " context, the first that the runs share. dialogue: the turns of a dialogue count as"
-            " one, with their mean; for live chats, and where few dialogues have many turns.",
+            help="Join samples by this key. Default: the first of id, item and context that the"
+            " runs share. dialogue: the turns of a dialogue count as one, with their mean; use it"
+            " for live chats, and if few dialogues have many turns.",
             show_default=False,
         ),
     ] = None,
     worst: Annotated[
         int,
         typer.Option(
-            min=0, help="Show so many samples that fell most, and so many that rose most."
+            min=0, help="Show the N samples whose score dropped most, and the N that rose most."
         ),
     ] = 0,
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Of more than two: show every pair, not only the order.")
+        bool, typer.Option("--pairs", help="With more than two sides, show every pair.")
     ] = False,
     plot: Plot = None,
-    rounds: Annotated[int, typer.Option(min=99, help="Of the permutation and the bootstrap.")] = (
-        9999
-    ),
+    rounds: Annotated[int, typer.Option(min=99, help="Number of resampling rounds.")] = (9999),
     level: Annotated[
-        float, typer.Option(min=0.0001, max=0.5, help="Differences with a smaller p are real.")
+        float, typer.Option(min=0.0001, max=0.5, help="Significance level after Holm's correction.")
     ] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Which run or system is better, on which metric, and is the difference real?
+    """Compare runs or systems: which is better on which metric, and is it significant?
 
-    Samples are joined, and the differences tested by a paired permutation test, corrected for the
-    number of tests (Holm); the intervals come from a paired bootstrap.
+    Samples are joined. A paired permutation test with Holm's correction for the number of tests
+    gives p, and a paired bootstrap gives the intervals.
     """
     from dialeval.agreement.comparison import compare as compare_runs
     from dialeval.cli.show_comparison import show_comparison

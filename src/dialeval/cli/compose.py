@@ -1,4 +1,4 @@
-"""`dialeval compose fit|show|apply`: several metrics as one, weighted by what people said."""
+"""`dialeval compose fit|show|apply`: several metrics as one, weighted by their agreement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     rich_markup_mode="markdown",
-    help="Compose metrics: weights from rated runs (MME-CRS).",
+    help="Compose metrics with weights from rated runs (MME-CRS).",
     no_args_is_help=True,
 )
 
@@ -29,7 +29,7 @@ Weights = Annotated[
     str,
     typer.Argument(
         metavar="WEIGHTS",
-        help="A file of `compose fit`, or the name of weights that come with dialeval.",
+        help="Name a file of `compose fit`, or weights that come with dialeval.",
         show_default=False,
     ),
 ]
@@ -37,7 +37,7 @@ Weights = Annotated[
 
 @app.callback()
 def compose() -> None:
-    """Compose metrics: weights from rated runs (MME-CRS)."""
+    """Compose metrics with weights from rated runs (MME-CRS)."""
 
 
 @app.command()
@@ -46,49 +46,51 @@ def fit(
         list[Path],
         typer.Argument(
             metavar="RUN",
-            help="Runs on data that people rated, one for each data set.",
+            help="Name runs on data that people rated, one for each data set.",
             show_default=False,
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The JSON file to write.", show_default=False),
+        typer.Option(
+            "--out", "-o", help="Write the weights into this JSON file.", show_default=False
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
             "--metric",
             "-m",
-            help="Compose this metric. Repeat. Default: all that every run has; with"
-            " --leave-one-out the others are compared with.",
+            help="Compose this metric. Repeat for several. Default: all that every run has. With"
+            " --leave-one-out, the other metrics are compared with the composition.",
             show_default=False,
         ),
     ] = None,
     power: Annotated[
         Literal["1", "2", "3", "adaptive"],
         typer.Option(
-            help="Of the correlations: the higher, the more the best metrics count. adaptive: so"
-            " that the largest weight lies between 1/3 and 1/2."
+            help="Raise correlations to this power: the higher, the more the best metrics count."
+            " adaptive chooses it so that the largest weight is between 1/3 and 1/2."
         ),
     ] = "2",
     sample: Annotated[
-        int, typer.Option(min=3, help="Correlate so many samples of each data set, drawn by lot.")
+        int, typer.Option(min=3, help="Correlate N samples of each data set, at random.")
     ] = 300,
-    seed: Annotated[int, typer.Option(min=0, help="Of the lot.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random samples.")] = 0,
     map: Annotated[
         str,
         typer.Option(
             "--map",
-            help="How qualities are named: literal (as in the data), common (Relevant, relevance"
-            " and coherence are one: see `compose names`), or a JSON file.",
+            help="Name qualities as in the data (literal), join names of the same quality (common;"
+            " see `compose names`), or read the names from a JSON file.",
         ),
     ] = "literal",
     prior: Annotated[
         float | None,
         typer.Option(
             min=0.0,
-            help="Draw the weights of a quality towards the mean over all qualities, as if that had"
-            " been found on so many more data sets. 0: not at all.",
+            help="Shrink the weights of a quality towards the mean over all qualities, as if N more"
+            " data sets had shown that mean. 0 disables it.",
             show_default="4",
         ),
     ] = None,
@@ -96,7 +98,8 @@ def fit(
         bool | None,
         typer.Option(
             "--even/--no-even",
-            help="Divide weights by the spread of their terms, so that a weight is what counts.",
+            help="Divide weights by the standard deviation of their terms, so that a weight is the"
+            " influence of a term.",
             show_default="even",
         ),
     ] = None,
@@ -111,19 +114,21 @@ def fit(
     ] = None,
     paper: Annotated[
         bool,
-        typer.Option("--paper", help="As in the paper: --prior 0, --no-even, --scale quartile."),
+        typer.Option(
+            "--paper", help="Fit as the paper does: --prior 0 --no-even --scale quartile."
+        ),
     ] = False,
     leave_one_out: Annotated[
         bool,
         typer.Option(
             "--leave-one-out",
-            help="Also fit on all data sets but one and try on that one, for each of them.",
+            help="Also leave out each data set once: fit on the others and try on it.",
         ),
     ] = False,
     card: Annotated[
         Path | None,
         typer.Option(
-            help="With --leave-one-out: also write a card of the weights, in Markdown.",
+            help="With --leave-one-out, also write a card of the weights as Markdown.",
             show_default=False,
         ),
     ] = None,
@@ -136,64 +141,43 @@ def fit(
     with them: `dialeval score FILE -m mme-crs:weights=crs.json,quality=QUALITY`, one of the names
     in the data, or with --map common also `relevance` and the like.
     """
+    from dialeval import compose as library
     from dialeval.cli.terminal import counting_bar, say
-    from dialeval.compose.fitting import (
-        OURS,
-        PAPER,
-        SCALES,
-        FitOptions,
-        find_quality_map,
-        fit_warnings,
-    )
-    from dialeval.compose.fitting import fit as fit_weights
-    from dialeval.compose.gathering import gather
-    from dialeval.compose.leave_one_out import fit_best
-    from dialeval.compose.leave_one_out import leave_one_out as leave_out
     from dialeval.compose.tables import card_text
-    from dialeval.metrics.composition_file import save_composition
-    from dialeval.runs.run import open_run
     from dialeval.storage import write_text
 
     if card and not leave_one_out:
         raise UsageError("--card holds the numbers of --leave-one-out: add it")
-    if paper and (prior or even or scale not in (None, "quartile")):
-        raise UsageError(
-            "--paper means --prior 0, --no-even and --scale quartile: leave out what says otherwise"
+    with counting_bar("leaving out", quiet=quiet or as_json) as progress:
+        found = library.fit(
+            runs,
+            metrics=metric or (),
+            power="adaptive" if power == "adaptive" else float(power),
+            sample=sample,
+            seed=seed,
+            map=map,
+            prior=prior,
+            even=even,
+            scale=scale,
+            paper=paper,
+            leave_one_out=leave_one_out,
+            progress=progress,
         )
-    usual = PAPER if paper else OURS
-    options = FitOptions(
-        power if power == "adaptive" else float(power),
-        sample,
-        seed,
-        find_quality_map(map),
-        usual.prior if prior is None else prior,
-        usual.even if even is None else even,
-        usual.scale if scale is None or scale == "best" else scale,
-    )
-    gathered = gather([open_run(run) for run in runs], metric or ())
-    composition = fit_best(gathered, options) if scale == "best" else fit_weights(gathered, options)
-    trials = None
-    if leave_one_out:
-        with counting_bar("leaving out", quiet=quiet or as_json) as progress:
-            trials = leave_out(gathered, options, progress, SCALES if scale == "best" else ())
+    composition, trials = found.composition, found.trials
     if out:
-        save_composition(composition, out)
+        library.save(composition, out)
     if card and trials:
         command = shlex.join(["dialeval", *sys.argv[1:]])
         write_text(card, card_text(card.stem, command, composition, trials))
     if as_json:
-        record = composition.to_record()
-        if trials:
-            record["leave_one_out"] = trials.to_record()
-        record["warnings"] = fit_warnings(composition)
-        typer.echo(json.dumps(record, indent=2))
+        typer.echo(json.dumps(found.to_record(), indent=2))
         return
     _show(composition, list(composition.weights))
     if trials:
         _show_trials(trials)
     if quiet:
         return
-    for warning in fit_warnings(composition):
+    for warning in found.warnings:
         say(warning, stderr=True, style="yellow")
     for path in (out, card):
         if path:
@@ -207,17 +191,17 @@ def show(
     weights: Weights,
     quality: Annotated[
         list[str] | None,
-        typer.Option("--quality", help="Only this quality. Repeat.", show_default=False),
+        typer.Option("--quality", help="Show only this quality. Repeat.", show_default=False),
     ] = None,
     correlations: Annotated[
         bool,
-        typer.Option("--correlations", help="Also what the weights were made of."),
+        typer.Option("--correlations", help="Also show the correlations behind the weights."),
     ] = False,
     plot: Plot = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The weights of a composition: table, picture, and what they were fitted on."""
+    """Show the weights of a composition, and what they were fitted on."""
     from dialeval.cli.terminal import say
     from dialeval.compose.tables import correlation_lines, draw_weights, source_lines, term_lines
     from dialeval.metrics.composition_file import FORMAT, find_composition
@@ -251,23 +235,23 @@ def show(
 def apply(
     weights: Weights,
     run: Annotated[
-        Path, typer.Argument(help="A run that holds the sub-metrics.", show_default=False)
+        Path, typer.Argument(help="Name a run that holds the sub-metrics.", show_default=False)
     ],
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
-            help="The CSV file to write; standard output if left out.",
+            help="Write into this CSV file. Default: standard output.",
             show_default=False,
         ),
     ] = None,
-    quality: Annotated[str, typer.Option(help="The quality whose weights are used.")] = "overall",
+    quality: Annotated[str, typer.Option(help="Use the weights of this quality.")] = "overall",
     quiet: Quiet = False,
 ) -> None:
     """Compose the columns of an existing run, without asking any model.
 
-    Writes a table of scores by id. Hold it against people: `dialeval agree RUN --scores FILE.csv`.
+    Writes a table of scores by id. Compare it with people: `dialeval agree RUN --scores FILE.csv`.
     """
     from dialeval.cli.terminal import harmless_output, say
     from dialeval.compose.evidence import apply_composition, scores_table
@@ -292,7 +276,7 @@ def apply(
 
 @app.command()
 def names(as_json: Json = False) -> None:
-    """The names of qualities that `--map common` makes one."""
+    """List the names of qualities that `--map common` joins."""
     from dialeval.compose.fitting import COMMON_GROUPS
 
     if as_json:
@@ -310,16 +294,16 @@ def _show(composition: Composition, qualities: list[str]) -> None:
 
 def _show_trials(trials: LeaveOneOut) -> None:
     from dialeval.cli.terminal import say
-    from dialeval.compose.tables import standing_lines, trial_lines, verdict
+    from dialeval.compose.tables import method_lines, trial_lines, verdict
 
     say("Each data set left out once: Spearman with the mean rating")
     _print(trial_lines(trials), texts=3)
-    _print(standing_lines(trials), texts=1)
+    _print(method_lines(trials), texts=1)
     say(verdict(trials))
 
 
 def _print(lines: Lines, texts: int) -> None:
-    """`texts`: so many columns at the left are words, the others numbers."""
+    """The first `texts` columns are words, the others numbers."""
     from dialeval.cli.terminal import print_table, say
 
     header, rows = lines

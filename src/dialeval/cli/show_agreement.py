@@ -1,21 +1,21 @@
-"""How agreement, rankings of metrics, relations and raters look on the screen."""
+"""Prints agreement, rankings of metrics, relations and raters."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from dialeval.agreement.findings import format_p
-from dialeval.agreement.table import points
+from dialeval.agreement.table import points_label
 from dialeval.cli.terminal import print_table, say, screen_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dialeval.agreement.coefficient import Agreement
+    from dialeval.agreement.coefficient import Coefficient
     from dialeval.agreement.metric_ranking import MetricRanking
     from dialeval.agreement.raters import QualityRaters, RaterReport
     from dialeval.agreement.relations import Relations
-    from dialeval.agreement.table import AgreementRow, Estimate
+    from dialeval.agreement.table import AgreementRow
 
 _TESTS = {"williams": "Williams' test", "perm-both": "PERM-BOTH"}
 ARROWS = {"higher": " ↑", "lower": " ↓", "neither": ""}
@@ -83,7 +83,7 @@ def show_agreement(rows: Sequence[AgreementRow]) -> None:
         say(note, style="dim")
 
 
-def _estimate(found: Estimate) -> str:
+def _estimate(found: Coefficient) -> str:
     if found.value is None:
         return f"- ({found.reason})"
     stars = "" if found.p is None or found.p >= 0.05 else "**" if found.p < 0.01 else "*"
@@ -100,18 +100,18 @@ def _share(part: int, whole: int) -> str:
 
 
 def show_rankings(rankings: Sequence[MetricRanking]) -> None:
-    """Metrics in order with lines between clusters, and the pairs behind them."""
+    """Prints the metrics in order with their clusters, and all pairs."""
     for ranking in rankings:
         say()
         name = ranking.coefficient.capitalize()
-        compared = points(ranking.level, ranking.by)
+        compared = points_label(ranking.level, ranking.by)
         say(f"{ranking.quality} ({ranking.dataset}, {compared}): {name}", style="bold")
         print_table(
             ["cluster", "metric", name, "n"],
             [
                 [
                     str(one.cluster),
-                    one.metric + (" (turned over: lower is better)" if one.turned else ""),
+                    one.metric + (" (inverted: lower is better)" if one.turned else ""),
                     number_text(one.correlation) if not one.reason else f"- ({one.reason})",
                     f"{one.n:,}",
                 ]
@@ -181,8 +181,8 @@ def show_relations(found: Sequence[Relations]) -> None:
 
 
 def show_raters(reports: Sequence[QualityRaters]) -> None:
-    """A table for each level, statistics below each other; too many qualities for the screen go
-    on in a further table."""
+    """Prints a table for each level, with a row for each statistic; qualities that do not fit on
+    the screen go into another table."""
     levels = list(dict.fromkeys(one.level for one in reports))
     for level in levels:
         if len(levels) > 1:
@@ -220,7 +220,7 @@ def _that_fit(reports: Sequence[QualityRaters], width: int) -> Iterator[list[Qua
         yield some
 
 
-def _value(found: Agreement) -> str:
+def _value(found: Coefficient) -> str:
     return "-" if found.value is None else f"{found.value:.3f}"
 
 

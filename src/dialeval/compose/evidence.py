@@ -11,7 +11,6 @@ Composes what an existing run holds, without asking any model: a table of scores
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.agreement.dstc10 import protocol_rating
-from dialeval.agreement.ranks import Floats, Integers, settled
+from dialeval.agreement.joining import texts_digest
+from dialeval.agreement.ranks import Floats, Integers, without_rounding_errors
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.metrics.composition import VALUE, Chosen, Composition, Term, term_signature
 from dialeval.safe_text import neutralise
@@ -147,15 +147,10 @@ def text_digests(sample: Sample) -> Iterator[bytes]:
     was said before. Case, spaces and punctuation do not count: copies of a set differ in them."""
     said = [letters(turn.text) for turn in sample.turns]
     if sample.response is not None:
-        yield _digest(said)
+        yield texts_digest(said)
         return
     for end in range(2, len(said) + 1):
-        yield _digest(said[:end])
-
-
-def _digest(texts: Sequence[str]) -> bytes:
-    joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(joined, digest_size=12).digest()
+        yield texts_digest(said[:end])
 
 
 def metric_columns(run: Run, label: str) -> MetricColumns:
@@ -190,7 +185,7 @@ def _rows(columns: MetricColumns, places: Sequence[int]) -> MetricColumns:
 def _ratings(name: str, samples: Sequence[Sample]) -> dict[str, Floats]:
     qualities = dict.fromkeys(quality for sample in samples for quality in sample.ratings)
     return {
-        quality: settled(
+        quality: without_rounding_errors(
             np.array(
                 [
                     protocol_rating(name, sample.ratings[quality])

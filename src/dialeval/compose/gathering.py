@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dialeval.agreement.joining import run_names
 from dialeval.compose.evidence import Evidence, check_metrics, read_evidence
 from dialeval.errors import UsageError
 from dialeval.metrics.composition import COMPOSED, term_signature
@@ -101,7 +102,9 @@ def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ())
     """Reads runs, by the name of their data or of their directory. `metrics` are those to compose;
     without them, all that every run has and that say what is better. Length does not: it is only
     composed where somebody names it."""
-    named = dict(runs) if isinstance(runs, Mapping) else _by_directory(runs)
+    named = (
+        dict(runs) if isinstance(runs, Mapping) else dict(zip(run_names(runs), runs, strict=True))
+    )
     if not named:
         raise UsageError(
             "no run to fit on. dialeval score RATED-FILE -m METRIC... -o RUN makes one"
@@ -136,7 +139,7 @@ def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ())
     return Gathered(
         sets,
         tuple(Ingredient(label, term_signature(signatures[label])) for label in chosen),
-        tuple(label for label in common if label not in chosen and _is_rival(label, opened)),
+        tuple(label for label in common if label not in chosen and _is_same_in_all(label, opened)),
         find_families(sets),
         (
             *(() if metrics else _not_in_all(named)),
@@ -175,7 +178,7 @@ def _not_in_all(named: Mapping[str, Run]) -> list[str]:
     ]
 
 
-def _is_rival(label: str, runs: Sequence[Run]) -> bool:
+def _is_same_in_all(label: str, runs: Sequence[Run]) -> bool:
     """Whether a metric can be held against the composition on left-out data: it is the same one in
     all runs, and no composition itself, which may have been fitted on just these data."""
     signatures = {term_signature(run.signatures[label]) for run in runs}
@@ -184,16 +187,3 @@ def _is_rival(label: str, runs: Sequence[Run]) -> bool:
 
 def _has_values(evidence: Evidence, labels: Sequence[str]) -> bool:
     return any(not np.isnan(evidence.metrics[label].value).all() for label in labels)
-
-
-def _by_directory(runs: Sequence[Run]) -> dict[str, Run]:
-    """The last part of each directory where that tells them apart, else all of it."""
-    resolved = [run.directory.resolve() for run in runs]
-    if twice := sorted({str(path) for path in resolved if resolved.count(path) > 1}):
-        raise UsageError(f"{twice[0]} is given twice")
-    short = [path.name for path in resolved]
-    apart = len(set(short)) == len(short)
-    return {
-        (path.name if apart else str(run.directory)): run
-        for path, run in zip(resolved, runs, strict=True)
-    }

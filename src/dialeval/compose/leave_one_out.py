@@ -1,37 +1,52 @@
-"""What to expect on data that nobody fitted on: fit on all data sets but one, try on that one.
+"""How a composition does on data that it was not fitted on: fit on all data sets but one, try on
+that one.
 
-With the left-out set go its relatives, which hold the same conversations (`gathering.py`); neither
-ratings nor scales are seen of any of them. On the left-out set everything is correlated, not a
-sample. The composition is held against the plain average of its terms, each term alone, and
-whatever else the runs hold, by Spearman's rho; the means are those of DSTC10 (`agreement/dstc10`).
+The relatives of the left-out set, which hold the same conversations (`gathering.py`), are left out
+with it; neither their ratings nor their scales are seen. On the left-out set all samples are
+correlated. The composition is compared with the plain average of its terms, with each term alone,
+and with the other metrics of the runs, by Spearman's rho; the means are those of DSTC10
+(`agreement/dstc10.py`).
 
-Which scale terms are put on (`FitOptions.scale`) can be chosen in the same way, on the sets that
-are kept alone: each of them is left out of them once more, and the scale with the highest mean by
-set is taken. What is then found on the left-out set had no part in the choice.
+The scale of the terms (`FitOptions.scale`) can be chosen in the same way, on the kept sets alone:
+each of them is left out once more, and the scale with the highest mean by set is taken. The
+left-out set has no part in the choice.
 
-A quality that no other set has is judged with the weights of overall, or where there are none with
-the mean over all qualities: `Trial.weights` says so.
+A quality that no other set has is judged with the weights of overall, or if there are none with the
+mean over all qualities: `Trial.weights` says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.coefficient import Agreement, spearman_of
-from dialeval.agreement.dstc10 import OfOneMetric, flat_mean, two_level_mean
+from dialeval.agreement.coefficient import Coefficient
+from dialeval.agreement.correlation import spearman
+from dialeval.agreement.dstc10 import RhoByQuality, flat_mean, two_level_mean
 from dialeval.compose.evidence import Evidence, composed
-from dialeval.compose.fitting import PAPER, SCALES, FitOptions, Scale, compose, fit
-from dialeval.compose.gathering import Gathered, are_relatives
+from dialeval.compose.fitting import (
+    OURS,
+    PAPER,
+    SCALES,
+    FitOptions,
+    Scale,
+    compose,
+    find_quality_map,
+    fit,
+    fit_warnings,
+)
+from dialeval.compose.gathering import Gathered, are_relatives, gather
 from dialeval.errors import UsageError
-from dialeval.metrics.composition import OVERALL, Chosen, Composition
+from dialeval.metrics.composition import OVERALL, Chosen, Composition, Power
+from dialeval.runs.run import Run, open_run
 
 CRS, AVERAGE = "crs", "average"
 SINGLE = "crs, one score"
-"""What the test phase of DSTC10 asks for: one score, here by the weights of overall."""
+"""One score for all qualities, as in the test phase of DSTC10: the weights of overall."""
 
 
 @dataclass(frozen=True)
@@ -41,41 +56,42 @@ class Trial:
     dataset: str
     quality: str
     weights: str
-    found: Mapping[str, Agreement]
-    """What was held against people -> its correlation."""
+    found: Mapping[str, Coefficient]
+    """Method -> its correlation with people."""
     scale: str = ""
-    """On which scale its terms were put."""
+    """The scale of the terms."""
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """All trials."""
+    """The trials of all left-out sets."""
 
     trials: tuple[Trial, ...]
 
     @property
-    def rivals(self) -> list[str]:
-        """What was tried: the composition first."""
+    def methods(self) -> list[str]:
+        """The names of what was tried, the composition first."""
         return list(self.trials[0].found)
 
-    def of(self, rival: str, where: str = "") -> OfOneMetric:
-        """Data set -> quality -> correlation; `where` another is defined, too."""
-        rho: dict[str, dict[str, Agreement]] = {}
+    def of(self, method: str, where: str = "") -> RhoByQuality:
+        """Data set -> quality -> correlation; only if the method `where` is defined there, too."""
+        rho: dict[str, dict[str, Coefficient]] = {}
         for trial in self.trials:
             if not where or trial.found[where].value is not None:
-                rho.setdefault(trial.dataset, {})[trial.quality] = trial.found[rival]
+                rho.setdefault(trial.dataset, {})[trial.quality] = trial.found[method]
         return rho
 
-    def summary(self) -> list[Standing]:
-        """Best first."""
-        standings = [
-            Standing(rival, Means.of(self.of(rival)), *self.duel(rival)) for rival in self.rivals
+    def summary(self) -> list[MethodSummary]:
+        """The methods with their means, best first."""
+        summaries = [
+            MethodSummary(method, Means.of(self.of(method)), *self.where_both_are_defined(method))
+            for method in self.methods
         ]
-        return sorted(standings, key=lambda one: -_or_least(one.all.by_set.value))
+        return sorted(summaries, key=lambda one: -_or_least(one.all.by_set.value))
 
-    def duel(self, rival: str) -> tuple[Means, Means]:
-        """A rival and the composition, on the qualities for which both have a correlation."""
-        return Means.of(self.of(rival, where=CRS)), Means.of(self.of(CRS, where=rival))
+    def where_both_are_defined(self, method: str) -> tuple[Means, Means]:
+        """The means of a method and of the composition, where both have a correlation."""
+        return Means.of(self.of(method, where=CRS)), Means.of(self.of(CRS, where=method))
 
     def to_record(self) -> dict[str, Any]:
         return {
@@ -95,14 +111,14 @@ class LeaveOneOut:
 
 @dataclass(frozen=True)
 class Means:
-    """Of correlations: over the qualities of a set and then over sets, and over all pairs of set
+    """Means of correlations: over the qualities of a set and then over sets; over all pairs of set
     and quality."""
 
-    by_set: Agreement
-    by_quality: Agreement
+    by_set: Coefficient
+    by_quality: Coefficient
 
     @classmethod
-    def of(cls, rho: OfOneMetric) -> Means:
+    def of(cls, rho: RhoByQuality) -> Means:
         return cls(two_level_mean(rho), flat_mean(rho))
 
     def to_record(self) -> dict[str, Any]:
@@ -110,10 +126,10 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One rival over all left-out sets. One that needs more than others (references, several
-    responses) has fewer correlations, so it is held against the composition on those that both
-    have: `shared` is its own there, `crs` that of the composition."""
+class MethodSummary:
+    """One method over all left-out sets. A metric that needs references or several responses has
+    fewer correlations, so it is compared with the composition where both have one: `shared` is its
+    own mean there, `crs` that of the composition."""
 
     name: str
     all: Means
@@ -128,14 +144,14 @@ class Standing:
         }
 
 
-def leave_one_out(
+def leave_each_out(
     gathered: Gathered,
     options: FitOptions = PAPER,
     progress: Callable[[int, int], None] = lambda done, total: None,
     scales: Sequence[Scale] = (),
 ) -> LeaveOneOut:
-    """Each family of data sets is left out once; of sets that are the same the first is tried.
-    With `scales`, the best of them on the kept sets is taken each time."""
+    """Leaves out each family of data sets once; of equal sets the first is tried. With `scales`,
+    the best of them on the kept sets is taken each time."""
     families = gathered.families.relatives
     if len(families) < 2:
         raise UsageError(
@@ -157,7 +173,7 @@ def leave_one_out(
 def _left_out(
     gathered: Gathered, places: Sequence[int], left_out: Sequence[int], options: FitOptions
 ) -> dict[int, list[Trial]]:
-    """Fitted on those of `places` that are not left out, tried on the first of each set that is."""
+    """Fits on the `places` that are not left out, and tries on the first of each left-out set."""
     first = {group[0] for group in gathered.families.same}
     composition = compose(gathered, [place for place in places if place not in left_out], options)
     return {
@@ -180,8 +196,8 @@ def choose_scale(
     scales: Sequence[Scale] = SCALES,
     places: Sequence[int] | None = None,
 ) -> ScaleChoice:
-    """By leaving out each family among `places` (all sets if not given) once. Where there are
-    fewer than two families nothing can be left out, and the first scale is taken."""
+    """Leaves out each family among `places` (default: all sets) once. With fewer than two families
+    nothing can be left out, and the first scale is taken."""
     kept = range(len(gathered.sets)) if places is None else places
     families = [
         own for family in gathered.families.relatives if (own := [p for p in family if p in kept])
@@ -198,18 +214,80 @@ def choose_scale(
 
 
 def fit_best(gathered: Gathered, options: FitOptions) -> Composition:
-    """The composition of all data sets on the best scale; its provenance tells what was tried."""
+    """The composition of all data sets on the best scale; its provenance lists all scales."""
     choice = choose_scale(gathered, options)
     found = fit(gathered, replace(options, scale=choice.scale))
     tried = {"scales tried": dict(choice.means)} if choice.means else {}
     return replace(found, provenance={**found.provenance, **tried})
 
 
-def try_on_unseen(
+@dataclass(frozen=True)
+class Fit:
+    """What `dialeval.compose.fit` found; `trials` only with `leave_one_out`."""
+
+    composition: Composition
+    trials: LeaveOneOut | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        return fit_warnings(self.composition)
+
+    def to_record(self) -> dict[str, Any]:
+        """What `dialeval compose fit --json` prints."""
+        trials = {"leave_one_out": self.trials.to_record()} if self.trials else {}
+        return self.composition.to_record() | trials | {"warnings": self.warnings}
+
+
+def fit_runs(
+    runs: Sequence[Run | str | Path],
+    *,
+    metrics: Sequence[str] = (),
+    power: Power = PAPER.power,
+    sample: int = PAPER.sample,
+    seed: int = PAPER.seed,
+    map: str = PAPER.names.name,
+    prior: float | None = None,
+    even: bool | None = None,
+    scale: Scale | Literal["best"] | None = None,
+    paper: bool = False,
+    leave_one_out: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Fit:
+    """`dialeval.compose.fit`: the weights of a composition, fitted on rated runs.
+
+    metrics  the metrics to compose; default: all that every run has and that have a direction
+    map      "literal", "common", or a JSON file that renames qualities
+    scale    of metrics that do not range from 0 to 1; "best" chooses by leaving out each data set
+    paper    as in the paper: prior 0, not even, scale "quartile" (see `FitOptions`)
+    """
+    if paper and (prior or even or scale not in (None, "quartile")):
+        raise UsageError(
+            "--paper means --prior 0, --no-even and --scale quartile: leave out what says otherwise"
+        )
+    usual = PAPER if paper else OURS
+    options = FitOptions(
+        power,
+        sample,
+        seed,
+        find_quality_map(map),
+        usual.prior if prior is None else prior,
+        usual.even if even is None else even,
+        usual.scale if scale is None or scale == "best" else scale,
+    )
+    opened = [run if isinstance(run, Run) else open_run(run) for run in runs]
+    gathered = gather(opened, metrics)
+    composition = fit_best(gathered, options) if scale == "best" else fit(gathered, options)
+    if not leave_one_out:
+        return Fit(composition)
+    scales = SCALES if scale == "best" else ()
+    return Fit(composition, leave_each_out(gathered, options, progress, scales))
+
+
+def try_on_new_sets(
     composition: Composition, fitted: Gathered, unseen: Gathered, options: FitOptions
 ) -> LeaveOneOut:
-    """On data sets that nothing was fitted or chosen on. One that shares a conversation with what
-    was fitted on is refused."""
+    """Tries a composition on data sets that nothing was fitted or chosen on. A set that shares a
+    conversation with the fitted sets is refused."""
     for one in unseen.sets:
         for other in fitted.sets:
             if are_relatives(one, other):
@@ -223,7 +301,8 @@ def try_on_unseen(
 def try_on(
     composition: Composition, evidence: Evidence, others: Sequence[str], options: FitOptions
 ) -> list[Trial]:
-    """A composition and its rivals on all of a data set that it was not fitted on."""
+    """Tries a composition, and what it is compared with, on a data set that it was not fitted
+    on."""
     columns = np.column_stack([evidence.scaled(term) for term in composition.terms])
     alone = {label: evidence.metrics[label].value for label in (*composition.specs, *others)}
     found = []
@@ -235,13 +314,13 @@ def try_on(
             SINGLE: composed(columns, composition.weights_for(OVERALL[0])),
             **alone,
         }
-        rho = {name: spearman_of(column, ratings) for name, column in scores.items()}
+        rho = {name: spearman(column, ratings) for name, column in scores.items()}
         found.append(Trial(evidence.name, quality, chosen.quality, rho, options.scale))
     return found
 
 
 def weights_on(composition: Composition, quality: str) -> Chosen:
-    """Those of the quality, if it was rated in some set, else what `mme-crs` takes of itself."""
+    """The weights of the quality if it was rated in some set, else the default of `mme-crs`."""
     if quality in composition.weights:
         return Chosen(quality, composition.weights[quality])
     return composition.weights_for(OVERALL[0])

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dialeval.agreement.coefficient import Agreement
+from dialeval.agreement.coefficient import Coefficient
 from dialeval.compose.fitting import fit_warnings
 from dialeval.compose.leave_one_out import AVERAGE, CRS, LeaveOneOut
 from dialeval.metrics.composition import Composition
@@ -87,7 +87,7 @@ def correlation_lines(composition: Composition, qualities: Sequence[str]) -> Lin
     return ["data set", "quality", "n", "power", *composition.specs], rows
 
 
-def standing_lines(found: LeaveOneOut) -> Lines:
+def method_lines(found: LeaveOneOut) -> Lines:
     """All that was tried, best first; at the right beside the composition, where both are
     defined."""
     rows = [
@@ -114,11 +114,11 @@ def trial_lines(found: LeaveOneOut) -> Lines:
             trial.dataset,
             trial.quality,
             trial.weights,
-            *(rho_text(trial.found[rival].value) for rival in found.rivals),
+            *(rho_text(trial.found[method].value) for method in found.methods),
         ]
         for trial in found.trials
     ]
-    return ["left out", "quality", "weights of", *found.rivals], rows
+    return ["left out", "quality", "weights of", *found.methods], rows
 
 
 def rho_text(value: float | None) -> str:
@@ -168,7 +168,7 @@ def card_text(
         f"Power {power_text(how['power'])}, a sample of {how['sample']} from each data set, seed"
         f" {how['seed']}, names of qualities: {how['map']}. {scale_text(how, found)} {_ours(how)}",
         *_table("Weights", weight_lines(composition, list(composition.weights))),
-        *_table("Leave one data set out", standing_lines(found)),
+        *_table("Leave one data set out", method_lines(found)),
         "",
         "Spearman correlation with the mean rating. Each data set was left out once, with those"
         " that share conversations with it; scales and weights were fitted on the rest, and tried"
@@ -191,7 +191,7 @@ def card_text(
 
 def _reported(found: LeaveOneOut) -> list[str]:
     return [
-        *_table("Data sets that nothing was fitted on", standing_lines(found)),
+        *_table("Data sets that nothing was fitted on", method_lines(found)),
         "",
         "The weights of this card, fitted on all of the data sets above, on others. "
         + verdict(found),
@@ -236,27 +236,27 @@ def power_text(power: float | str) -> str:
 
 def verdict(found: LeaveOneOut) -> str:
     """Whether the composition is worth it, by either mean."""
-    rivals = [one for one in found.summary() if not one.name.startswith(CRS)]
-    by_set = [one.name for one in rivals if _loses(one.crs.by_set, one.shared.by_set)]
-    by_quality = [one.name for one in rivals if _loses(one.crs.by_quality, one.shared.by_quality)]
+    others = [one for one in found.summary() if not one.name.startswith(CRS)]
+    by_set = [one.name for one in others if _loses(one.crs.by_set, one.shared.by_set)]
+    by_quality = [one.name for one in others if _loses(one.crs.by_quality, one.shared.by_quality)]
     return " ".join(
-        _sentence(mean, better, len(rivals))
+        _sentence(mean, better, len(others))
         for mean, better in (("by set", by_set), ("by quality", by_quality))
     )
 
 
-def _loses(composition: Agreement, rival: Agreement) -> bool:
-    if composition.value is None or rival.value is None:
+def _loses(composition: Coefficient, method: Coefficient) -> bool:
+    if composition.value is None or method.value is None:
         return False
-    return rival.value >= composition.value
+    return method.value >= composition.value
 
 
-def _sentence(mean: str, better: Sequence[str], rivals: int) -> str:
+def _sentence(mean: str, better: Sequence[str], others: int) -> str:
     if not better:
-        return f"Mean {mean}: the composition agrees better with people than all {rivals} others."
+        return f"Mean {mean}: the composition agrees better with people than all {others} others."
     return (
         f"Mean {mean}: the composition does not agree better with people than {', '.join(better)}"
-        f" ({len(better)} of {rivals} others)."
+        f" ({len(better)} of {others} others)."
     )
 
 

@@ -14,13 +14,13 @@ answer meets only those of its own system. Of three sides and more, every two me
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from pathlib import Path
 
+from dialeval.agreement.joining import TRIED, SampleKeys, have_same_systems, shared_rows
 from dialeval.errors import UsageError
 from dialeval.readers.load import Samples, choose
 from dialeval.readers.reader import Problems
@@ -93,45 +93,37 @@ def _names(paths: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) else list(paths)
 
 
-Pair = tuple[Sample, Sample]
-
-
 @dataclass(frozen=True)
 class Pairs:
-    """`left_out` samples met no rival; `same` pairs of equal answers are not worth a question."""
+    """`left_out` samples met no other answer; `same` pairs of equal answers need no question."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[tuple[Sample, Sample], ...]
     left_out: int
     same: int
 
 
 def pair_up(material: Sequence[Material]) -> Pairs:
-    """Every answer with each of its rivals. The name of the side stands in `system`."""
+    """Every answer with each answer of another side. The name of the side is in `system`."""
     sides = _sides(material)
     if len(sides) < 2:
         raise UsageError(
             "there is nothing to compare: name two files or runs, or one that holds the answers of"
             " several systems"
         )
-    systems = [{sample.system for sample in samples} for samples in sides.values()]
-    own_system = (
-        len(material) > 1 and len(systems[0]) > 1 and len(set(map(frozenset, systems))) == 1
-    )
-    for key in (_by_id, _by_item, _by_context):
-        groups: dict[Hashable, dict[str, Sample]] = {}
-        for side, samples in sides.items():
-            for sample in samples:
-                if (value := key(sample)) is not None:
-                    group = (sample.level, sample.system if own_system else "", value)
-                    groups.setdefault(group, {}).setdefault(side, sample)
-        shared = [
-            {side: _with_item(sample, key) for side, sample in group.items()}
-            for group in groups.values()
-            if len(group) > 1
-        ]
-        if shared:
+    keys = [SampleKeys.of(samples) for samples in sides.values()]
+    own_system = len(material) > 1 and have_same_systems(keys)
+    for by in TRIED:
+        if rows := shared_rows(keys, by, own_system):
+            groups = [
+                {
+                    side: _with_item(samples[places[0]], key)
+                    for (side, samples), places in zip(sides.items(), row, strict=True)
+                    if places
+                }
+                for key, row in rows.items()
+            ]
             total = sum(len(samples) for samples in sides.values())
-            return _pairs(shared, total - sum(map(len, shared)))
+            return _pairs(groups, total - sum(map(len, groups)))
     raise UsageError(
         f"there is nothing to compare: no sample of {', '.join(sides)} has the same id, item or"
         " context as one of another. Give answers to one question the same 'item'."
@@ -148,7 +140,7 @@ def _sides(material: Sequence[Material]) -> dict[str, list[Sample]]:
 
 
 def _pairs(groups: Sequence[dict[str, Sample]], left_out: int) -> Pairs:
-    pairs: list[Pair] = []
+    pairs: list[tuple[Sample, Sample]] = []
     same = 0
     for group in groups:
         ids = [sample.id for sample in group.values()]
@@ -170,25 +162,10 @@ def _pairs(groups: Sequence[dict[str, Sample]], left_out: int) -> Pairs:
     return Pairs(tuple(pairs), left_out, same)
 
 
-def _with_item(sample: Sample, key: Callable[[Sample], Hashable | None]) -> Sample:
-    """Pairs of the same group are not independent: what joined them is kept where the data do not
-    say what belongs together."""
-    if sample.item or sample.dialogue:
+def _with_item(sample: Sample, key: Hashable) -> Sample:
+    """Pairs of the same group are not independent: if the data do not say what belongs together,
+    the item is the key that joined them."""
+    if sample.item or sample.dialogue or not isinstance(key, tuple):
         return sample
-    value = key(sample)
+    value = key[-1]
     return replace(sample, item=value.hex() if isinstance(value, bytes) else str(value))
-
-
-def _by_id(sample: Sample) -> Hashable | None:
-    return sample.id or None
-
-
-def _by_item(sample: Sample) -> Hashable | None:
-    return sample.item or None
-
-
-def _by_context(sample: Sample) -> Hashable | None:
-    if not sample.context or sample.response is None:
-        return None
-    joined = "\x1f".join(turn.text for turn in sample.context).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(joined, digest_size=12).digest()

@@ -12,12 +12,12 @@ win rate         of a system over all of its comparisons, ties half
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dialeval.agreement.coefficient import Agreement
+from dialeval.agreement.coefficient import Coefficient, record_of
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.raters import fleiss_kappa, krippendorff_alpha
 from dialeval.agreement.student import normal_quantile
@@ -57,8 +57,8 @@ class QualityAgreement:
     quality: str
     ratings: int
     mean: float | None
-    alpha: Agreement
-    kappa: Agreement
+    alpha: Coefficient
+    kappa: Coefficient
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Overview:
         return Share(sum(r.pages.count for r in self.raters), sum(r.pages.of for r in self.raters))
 
     def to_record(self) -> dict[str, Any]:
-        return asdict(self)
+        return record_of(self)
 
 
 def overview(store: Store) -> Overview:

@@ -128,7 +128,8 @@ def _read(source: Source, place: Place, options: ReadOptions, delimiter: str) ->
     if mixed := half_named(columns):
         raise UnreadableError(f"some raters of {mixed!r} are named and others are not", 1, "header")
     if ignored := unused(header, columns, options):
-        place.warning("header", f"not used: {ignored}. Name columns of ratings with --rating")
+        listed = f"not used: {', '.join(ignored)}. Name columns of ratings with --rating"
+        place.warning("header", listed, "unused-columns", ignored)
     make = maker(source.label, ReadOptions(texts=options.texts))
     number = 0
     for number, (line, cells) in enumerate(table, 1):

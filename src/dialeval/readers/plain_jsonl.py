@@ -46,7 +46,8 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
         problems.skipped += 1
     if unknown:
         place.line = 0
-        place.warning("", f"not used: {', '.join(sorted(unknown)[:20])}")
+        names = tuple(sorted(unknown)[:20])
+        place.warning("", f"not used: {', '.join(names)}", "unused-columns", names)
 
 
 READER = Reader("jsonl", "JSON Lines with context, response, references, ratings", recognises, read)

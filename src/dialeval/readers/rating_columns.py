@@ -94,11 +94,13 @@ def is_reference(column: str) -> bool:
     return _REFERENCE.fullmatch(column) is not None
 
 
-def unused(header: Iterable[str], columns: Sequence[RatingColumn], options: ReadOptions) -> str:
+def unused(
+    header: Iterable[str], columns: Sequence[RatingColumn], options: ReadOptions
+) -> tuple[str, ...]:
     """The columns that nobody reads, for a warning."""
     used = {
         *NAMES - {"ratings", "variants"},
         *(column.column for column in columns),
         *options.columns.values(),
     }
-    return ", ".join(name for name in header if name not in used and not is_reference(name))
+    return tuple(name for name in header if name not in used and not is_reference(name))

@@ -125,9 +125,11 @@ class Place:
         """The record here cannot be used."""
         self.problems.add(Problem(self.path, self.line, field, problem, "error"))
 
-    def warning(self, field: str, problem: str) -> None:
+    def warning(
+        self, field: str, problem: str, code: str = "", names: tuple[str, ...] = ()
+    ) -> None:
         """Something was dropped or replaced here; the record can be used."""
-        self.problems.add(Problem(self.path, self.line, field, problem, "warning"))
+        self.problems.add(Problem(self.path, self.line, field, problem, "warning", code, names))
 
 
 @dataclass(frozen=True)

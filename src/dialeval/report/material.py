@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.agreement.joining import (
-    Grounds,
+    Comparability,
     Join,
     Side,
-    grounds,
+    comparability,
     join,
-    part_of,
     raw_name,
+    read_side,
     run_names,
-    side_of,
 )
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.errors import UsageError, did_you_mean
@@ -67,7 +66,7 @@ class Material:
     sides: tuple[Side, ...]
     joined: Join | None
     why_not_joined: str
-    grounds: Grounds
+    grounds: Comparability
 
     @property
     def labels(self) -> list[str]:
@@ -94,11 +93,11 @@ def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Material:
     names = run_names(runs)
     metrics = _common_metrics(runs, names, wanted)
     labels = [metric["label"] for metric in metrics]
-    read = [side_of(name, run) for name, run in zip(names, runs, strict=True)]
-    shared = grounds(read, labels)
+    read = [read_side(name, run) for name, run in zip(names, runs, strict=True)]
+    shared = comparability(read, labels)
     whole = tuple(side.on_raw(shared.raw) for side in read)
     systems = list(dict.fromkeys(whole[0].systems))
-    sides = whole if len(runs) > 1 else tuple(part_of(whole[0], one, [one]) for one in systems)
+    sides = whole if len(runs) > 1 else tuple(whole[0].of_systems(one, [one]) for one in systems)
     joined, why = None, ""
     if len(sides) > 1:
         try:

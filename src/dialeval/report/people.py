@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.agreement.drawings import draw_case
+from dialeval.agreement.drawings import draw_scatter
 from dialeval.agreement.rated import RatedLevel, Target, rated_run
 from dialeval.agreement.raters import QualityRaters, rater_reports
-from dialeval.agreement.table import AgreementRow, Case, agreement_rows, cases_of
+from dialeval.agreement.table import (
+    AgreementRow,
+    ScoredQuality,
+    agreement_rows,
+    scored_qualities,
+)
 from dialeval.sample import Rating, Sample
 
 if TYPE_CHECKING:
@@ -64,7 +69,7 @@ def people(
     if not levels:
         return None
     tables = []
-    cases: list[tuple[Case, AgreementRow]] = []
+    cases: list[tuple[ScoredQuality, AgreementRow]] = []
     for level in levels:
         wanted = [label for label in labels if not np.isnan(level.scores.get(label, np.nan)).all()]
         if not wanted:
@@ -74,7 +79,7 @@ def people(
         found = {(row.metric, row.quality): row for row in rows}
         cases += [
             (case, row)
-            for case in cases_of(level, wanted, "turn")
+            for case in scored_qualities(level, wanted, "turn")
             if (row := found[case.metric, case.quality]).correlations["spearman"].value is not None
         ]
     chosen = sorted(cases, key=lambda pair: _interest(pair[1]), reverse=True)[:MOST_PLOTS]
@@ -83,7 +88,7 @@ def people(
     return People(
         name,
         tuple(tables),
-        tuple(draw_case(_thinned(case, rng), row, "turn") for case, row in chosen),
+        tuple(draw_scatter(_thinned(case, rng), row, "turn") for case, row in chosen),
         len(cases) - len(chosen),
         tuple(raters),
         crowd,
@@ -115,7 +120,7 @@ def _interest(row: AgreementRow) -> tuple[bool, float]:
     return row.quality.lower() == "overall", abs(value) if value is not None else -1.0
 
 
-def _thinned(case: Case, rng: np.random.Generator) -> Case:
+def _thinned(case: ScoredQuality, rng: np.random.Generator) -> ScoredQuality:
     """Some of the points; the numbers beside the plot are those of all."""
     n = len(case.scores)
     if n <= MOST_POINTS:

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
 
-from dialeval.agreement.correlation import Correlation, Name, correlations
+from dialeval.agreement.coefficient import Coefficient
+from dialeval.agreement.correlation import Name, correlations
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.rated import Target, rated_run, ratings_table
-from dialeval.agreement.table import cases_of
+from dialeval.agreement.table import scored_qualities
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.registry import make_metrics
@@ -49,7 +50,7 @@ METRICS = (
 
 HUMAN_AVG, HUMAN_MAX = "Human(Avg)", "Human(Max)"
 SHOWN: tuple[Name, ...] = ("pearson", "spearman")
-Correlations = Mapping[Name, Correlation]
+Correlations = Mapping[Name, Coefficient]
 
 
 @dataclass(frozen=True)
@@ -106,22 +107,22 @@ def people_among_each_other(ratings: Floats) -> tuple[Correlations, Correlations
     """Mean and largest correlation of two raters, from items x raters. PONE prints the smallest p
     beside the largest; a mean has none."""
     pairs = [correlations(x, y, names=SHOWN) for x, y in combinations(ratings.T, 2)]
-    average: dict[Name, Correlation] = {}
-    largest: dict[Name, Correlation] = {}
+    average: dict[Name, Coefficient] = {}
+    largest: dict[Name, Coefficient] = {}
     for name in SHOWN:
         known = [(c.value, c.p) for c in (pair[name] for pair in pairs) if c.value is not None]
         values, ps = [value for value, _ in known], [p for _, p in known if p is not None]
         n, reason = len(ratings), "" if known else "no two raters to compare"
-        average[name] = Correlation(name, fmean(values) if known else None, n, reason=reason)
-        largest[name] = Correlation(
-            name, max(values, default=None), n, p=min(ps, default=None), reason=reason
+        average[name] = Coefficient(fmean(values) if known else None, n, reason=reason)
+        largest[name] = Coefficient(
+            max(values, default=None), n, p=min(ps, default=None), reason=reason
         )
     return average, largest
 
 
 def _agreement(rated: RatedSet, run: Run) -> Iterator[Cell]:
     for level in rated_run(run, Target()):
-        for case in cases_of(level, (), "turn"):
+        for case in scored_qualities(level, (), "turn"):
             found = correlations(case.scores, case.ratings[:, 0], names=SHOWN)
             yield Cell(rated.name, level.level, case.quality, case.metric, found)
 

@@ -9,7 +9,7 @@ from dialeval.studies.comparison_published import OURS, PUBLISHED, SOURCE, value
 from dialeval.studies.study import Table
 
 if TYPE_CHECKING:
-    from dialeval.agreement.correlation import Correlation
+    from dialeval.agreement.coefficient import Coefficient
     from dialeval.studies.comparison import Cell
 
 Key = tuple[str, str, str]
@@ -128,7 +128,7 @@ def key_of(cell: Cell) -> Key:
     return (cell.dataset, cell.level, cell.quality)
 
 
-def short(found: Correlation) -> str:
+def short(found: Coefficient) -> str:
     """`.342`, `-.084*`: as such tables are printed."""
     if found.value is None:
         return NOTHING

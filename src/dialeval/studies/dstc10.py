@@ -22,7 +22,7 @@ from dialeval.compose.leave_one_out import (
     CRS,
     SINGLE,
     LeaveOneOut,
-    leave_one_out,
+    leave_each_out,
     try_on,
 )
 from dialeval.metrics.composition import Composition
@@ -72,7 +72,7 @@ TEST_MEANS = {
 def measure(setting: Setting) -> Findings:
     scored = score_sets(setting)
     development, test = split(scored.gathered)
-    found = leave_one_out(development)
+    found = leave_each_out(development)
     composition = compose(development, range(len(development.sets)), PAPER)
     measured = protocol_means(found, "development sets here, each left out")
     tables = [_correlations(found, "Development sets, each left out: Spearman x 100")]
@@ -117,7 +117,7 @@ def protocol_means(found: LeaveOneOut, where: str) -> list[Measured]:
             comparable=False,
         )
         for row, rival in ROWS.items()
-        if rival in found.rivals
+        if rival in found.methods
     ]
     by_quality = {**ROWS, "MME-CRS": CRS}
     return measured + [
@@ -128,7 +128,7 @@ def protocol_means(found: LeaveOneOut, where: str) -> list[Measured]:
             flat_mean(found.of(rival)).n,
         )
         for row, rival in by_quality.items()
-        if rival in found.rivals
+        if rival in found.methods
     ]
 
 
@@ -138,17 +138,17 @@ def _correlations(found: LeaveOneOut, title: str) -> Table:
             trial.dataset,
             trial.quality,
             trial.weights,
-            *(percent(trial.found[rival].value) for rival in found.rivals),
+            *(percent(trial.found[rival].value) for rival in found.methods),
         )
         for trial in found.trials
     ]
     for name, mean in (("two-level mean", two_level_mean), ("flat mean", flat_mean)):
-        values = [percent(mean(found.of(rival)).value) for rival in found.rivals]
+        values = [percent(mean(found.of(rival)).value) for rival in found.methods]
         rows.append((name, "", "", *values))
-    defined = [flat_mean(found.of(rival)) for rival in found.rivals]
+    defined = [flat_mean(found.of(rival)) for rival in found.methods]
     counts = [f"{one.n} of {one.n + one.n_missing}" for one in defined]
     rows.append(("defined", "", "", *counts))
-    return Table(title, ("data set", "quality", "weights of", *found.rivals), tuple(rows), 2)
+    return Table(title, ("data set", "quality", "weights of", *found.methods), tuple(rows), 2)
 
 
 def _qualities(composition: Composition) -> Table:

@@ -13,11 +13,11 @@ from itertools import accumulate
 from pathlib import Path
 
 import dialeval
-from dialeval.agreement.coefficient import Agreement
+from dialeval.agreement.coefficient import Coefficient
 from dialeval.agreement.dstc10 import (
     DEVELOPMENT_SETS,
     Dstc10Table,
-    OfOneMetric,
+    RhoByQuality,
     ScoredSet,
     dstc10_table,
     flat_mean,
@@ -71,10 +71,10 @@ def measure(setting: Setting) -> Findings:
     return Findings(measured, notes, [_as_table(results)])
 
 
-def _as_correlations(row: Sequence[float]) -> OfOneMetric:
-    rho: dict[str, dict[str, Agreement]] = {}
+def _as_correlations(row: Sequence[float]) -> RhoByQuality:
+    rho: dict[str, dict[str, Coefficient]] = {}
     for (dataset, quality), value in zip(COLUMNS, row, strict=True):
-        rho.setdefault(dataset, {})[quality] = Agreement(value, 1)
+        rho.setdefault(dataset, {})[quality] = Coefficient(value, 1)
     return rho
 
 

@@ -26,7 +26,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dialeval.agreement.correlation import Correlation, spearman
+from dialeval.agreement.coefficient import Coefficient
+from dialeval.agreement.correlation import spearman
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -132,13 +133,13 @@ def select_follow_ups(
     return chosen
 
 
-def agreement_of(run: Run, follow_ups: Mapping[str, int], quality: str) -> dict[Level, Correlation]:
+def agreement_of(run: Run, follow_ups: Mapping[str, int], quality: str) -> dict[Level, Coefficient]:
     """How well FULL with these follow-ups alone, each with its sign, agrees with people."""
     if unknown := set(follow_ups) - set(_follow_ups(run)):
         raise UsageError(f"the run {run.directory} did not ask about {sorted(unknown)[0]!r}")
     rows = _rows(run, list(follow_ups), quality)
     signs = list(follow_ups.values())
-    found: dict[Level, Correlation] = {}
+    found: dict[Level, Coefficient] = {}
     for level in dict.fromkeys(row[0] for row in rows):
         of_level = [(rating, parts) for found_level, rating, parts in rows if found_level == level]
         totals = [

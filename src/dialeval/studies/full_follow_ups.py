@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 import dialeval
-from dialeval.agreement.correlation import Correlation
+from dialeval.agreement.coefficient import Coefficient
 from dialeval.errors import UsageError
 from dialeval.metrics.follow_ups import load_follow_ups
 from dialeval.options import split_spec
@@ -244,7 +244,7 @@ def _alone(text: str, level: Level) -> str:
     return f"fed, {level}s: {text}"
 
 
-def _measured(what: str, found: Correlation, variant: Variant) -> Measured:
+def _measured(what: str, found: Coefficient, variant: Variant) -> Measured:
     comparable = (variant.mode, variant.model) == ("released", MODEL_OF_THE_PAPER)
     return Measured(what, found.value, variant.by, found.n, found.reason, comparable)
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from dialeval.agreement.dstc10 import flat_mean, two_level_mean
 from dialeval.compose.fitting import OURS, SCALES, FitOptions
 from dialeval.compose.gathering import Gathered
-from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_one_out
+from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out
 from dialeval.metrics.composition import Power
 from dialeval.metrics.mme_judges import MME_CITATION
 from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
@@ -83,20 +83,20 @@ def measure(setting: Setting) -> Findings:
 
 def variants(gathered: Gathered) -> dict[str, LeaveOneOut]:
     """Row of the tables -> what comes out where each data set is left out once."""
-    found = {WHOLE: leave_one_out(gathered)}
+    found = {WHOLE: leave_each_out(gathered)}
     for what, names in ablations([term.spec for term in gathered.ingredients]).items():
         kept = tuple(
             term
             for term in gathered.ingredients
             if term.spec not in names and term.spec.partition(":")[0] not in names
         )
-        found[what] = leave_one_out(replace(gathered, ingredients=kept))
+        found[what] = leave_each_out(replace(gathered, ingredients=kept))
     for what, power in POWERS.items():
-        found[what] = leave_one_out(gathered, FitOptions(power=power))
+        found[what] = leave_each_out(gathered, FitOptions(power=power))
     for scale in SCALES:
-        found[f"scale: {scale}"] = leave_one_out(gathered, FitOptions(scale=scale))
-    found[CHOSEN] = leave_one_out(gathered, scales=SCALES)
-    found[SHIPPED_RULE] = leave_one_out(gathered, OURS)
+        found[f"scale: {scale}"] = leave_each_out(gathered, FitOptions(scale=scale))
+    found[CHOSEN] = leave_each_out(gathered, scales=SCALES)
+    found[SHIPPED_RULE] = leave_each_out(gathered, OURS)
     return found
 
 
@@ -114,7 +114,7 @@ def _by_set(found: dict[str, LeaveOneOut]) -> Table:
     rows: list[tuple[str | float | None, ...]] = []
     shown = [(what, result, CRS) for what, result in found.items()]
     shown.append((PLAIN, found[WHOLE], AVERAGE))
-    shown += [(rival, found[WHOLE], rival) for rival in found[WHOLE].rivals[3:]]
+    shown += [(rival, found[WHOLE], rival) for rival in found[WHOLE].methods[3:]]
     for what, result, rival in shown:
         rho = result.of(rival)
         means = [flat_mean({name: rho[name]}).value if name in rho else None for name in sets]
