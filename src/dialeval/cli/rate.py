@@ -37,23 +37,23 @@ def rate(
         list[str] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="Files or folders of dialogues, data sets by name, or runs. Left out: goes on with"
-            " the job in --db.",
+            help="Name files or folders of dialogues, data sets, or runs. Without any, resume the"
+            " job in --db.",
             show_default=False,
         ),
     ] = None,
     qualities: Annotated[
         str | None,
         typer.Option(
-            help="What is rated, and on which scale: overall:1-5,natural:1-3. Without a scale: 1-5."
-            f" Default: {DEFAULT_QUALITIES}; with --compare, one question: which is better?",
+            help="Rate these qualities, each on its scale: overall:1-5,natural:1-3. The default"
+            f" scale is 1-5. Default: {DEFAULT_QUALITIES}; with --compare, which is better.",
             show_default=False,
         ),
     ] = None,
     describe: Annotated[
         list[str] | None,
         typer.Option(
-            help="QUALITY=TEXT: what raters are asked about a quality. Repeat.", show_default=False
+            help="Ask this about a quality: QUALITY=TEXT. Repeat for several.", show_default=False
         ),
     ] = None,
     raters: Annotated[
@@ -61,35 +61,35 @@ def rate(
         typer.Option(
             min=1,
             max=10_000,
-            help="How many people rate; each gets a link. Later on, a larger number adds some."
-            " Default: 3.",
+            help="Number of raters; each gets a link. A larger number later adds raters. Default:"
+            " 3.",
             show_default=False,
         ),
     ] = None,
     per_item: Annotated[
         int,
         typer.Option(
-            "--per-item", min=0, help="How many of them see each dialogue; 0: all of them."
+            "--per-item", min=0, help="Number of raters of each dialogue; 0: all of them."
         ),
     ] = 0,
     db: Annotated[
         str,
         typer.Option(
-            help="Where ratings are kept: a file, or postgresql+psycopg://USER:PASSWORD@HOST/NAME."
+            help="Store ratings in this file, or in postgresql+psycopg://USER:PASSWORD@HOST/NAME."
         ),
     ] = "ratings.db",
     compare: Annotated[
         bool,
         typer.Option(
             "--compare",
-            help="Show two answers to the same item and ask which is better: of two or more files"
-            " or runs, or of the systems in one.",
+            help="Show two answers to the same item and ask which is better. The answers come from"
+            " two or more files or runs, or from the systems in one.",
         ),
     ] = False,
     checks: Annotated[
         float,
         typer.Option(
-            min=0, max=1, help="Attention checks (word salad), as a share of the dialogues."
+            min=0, max=1, help="Share of attention checks (nonsense), relative to the dialogues."
         ),
     ] = DEFAULT_SHARE,
     duplicates: Annotated[
@@ -99,12 +99,12 @@ def rate(
         ),
     ] = DEFAULT_SHARE,
     title: Annotated[
-        str | None, typer.Option(help="What the pages are called.", show_default=False)
+        str | None, typer.Option(help="Title of the pages.", show_default=False)
     ] = None,
     instructions: Annotated[
         Path | None,
         typer.Option(
-            help="A text file that raters read before they begin.",
+            help="Show this text file to raters before they begin.",
             exists=True,
             dir_okay=False,
             show_default=False,
@@ -112,23 +112,23 @@ def rate(
     ] = None,
     host: Annotated[
         str,
-        typer.Option(help="The address to listen on. Any but loopback is open to other machines."),
+        typer.Option(help="Listen on this address. Any but loopback is open to other machines."),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
+        int, typer.Option(min=0, max=65535, help="Listen on this port; 0: any free one.")
     ] = 8000,
     name: Annotated[
         list[str] | None,
         typer.Option(
             "--name",
-            help="A further name that this machine is called by in addresses. Repeat.",
+            help="Also accept this host name in addresses. Repeat for several.",
             show_default=False,
         ),
     ] = None,
     token: Annotated[
         str,
         typer.Option(
-            help="The code in the organiser's link, 16 characters or more. Default: a random one.",
+            help="Use this code in the organiser's link, 16 characters or more. Default: random.",
             show_default=False,
         ),
     ] = "",
@@ -141,15 +141,14 @@ def rate(
         int | None,
         typer.Option(
             min=1,
-            help="A random choice of so many dialogues of each file or run, or with --compare of so"
-            " many pairs.",
+            help="Rate N dialogues of each file or run, at random; with --compare, N pairs.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[
         int,
         typer.Option(
-            min=0, help="Of the orders, the attention checks and, with --limit, the selection."
+            min=0, help="Seed of the orders, the attention checks and the selection of --limit."
         ),
     ] = 0,
     skip_bad: SkipBad = False,
@@ -161,12 +160,12 @@ def rate(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Let people rate dialogues, or say which of two answers is better, in their browsers.
+    """Let people rate dialogues, or choose the better of two answers, in their browsers.
 
     Prints a link for each rater and one for the organiser, who sees progress, attention and
-    agreement. Every answer is on the disk before the page says "saved"; Ctrl-C stops the server,
-    and the same command goes on. Then: dialeval raters ratings.db, dialeval agree ratings.db
-    --scores RUN, dialeval export ratings.db -o ratings.jsonl.
+    agreement. Every answer is on the disk before the page says "saved". Ctrl-C stops the server,
+    and the same command resumes the job. Afterwards use dialeval raters ratings.db, dialeval agree
+    ratings.db --scores RUN, or dialeval export ratings.db -o ratings.jsonl.
     """
     needs_web()
     from dialeval.cli.show import show_warnings
@@ -231,7 +230,7 @@ def _job(
     duplicates: float,
     seed: int,
 ) -> tuple[Job, list[str]]:
-    """What was asked for, and the names of the fields that somebody named."""
+    """The job, and the names of the fields that were set explicitly."""
     from dialeval.rating.job import PREFERENCE, Job, described, parse_qualities
 
     usual = PREFERENCE if compare else DEFAULT_QUALITIES

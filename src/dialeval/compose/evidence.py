@@ -1,11 +1,11 @@
-"""What weights are fitted on: what metrics and people said about the same samples.
+"""The data that weights are fitted on: scores and ratings of the same samples; and composing a run.
 
-`Evidence` holds the samples of one level of one run as columns. A turn and a whole dialogue are
-never held against each other, so a run with both yields two. Texts stay on the disk; digests of
-them are kept, to find out which data sets hold the same conversations (see `gathering.py`).
+`Evidence` holds the samples of one level of one run as columns. Turns and whole dialogues are never
+compared with each other, so a run with both yields two. Texts stay on the disk; digests of them are
+kept to find data sets that hold the same conversations (see `gathering.py`).
 
-Composes what an existing run holds, without asking any model: a table of scores by id, which
-`dialeval agree FILE --scores` takes.
+`apply_composition` composes the columns of an existing run without asking any model; `scores_table`
+makes a table of them that `dialeval agree FILE --scores` reads.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ LEVELS: Mapping[Level, str] = {"turn": "turns", "dialogue": "dialogues"}
 
 @dataclass(frozen=True)
 class MetricColumns:
-    """One metric on all samples, NaN where it has no value.
+    """One metric on all samples, NaN if it has no value.
 
-    value  what the run reports, better the higher it is
-    raw    what a scale is applied to: VALUE -> the value before any scale of the run, or the parts
+    value  the value that the run reports; higher is better
+    raw    the numbers to scale: VALUE -> the value before any scale of the run, or the parts
     """
 
     value: Floats
@@ -54,7 +54,7 @@ class Evidence:
     digest   sha256 of the run's data
     metrics  label -> its columns
     ratings  quality -> mean rating of each sample, NaN where there is none
-    texts    digests of what was judged; for a whole dialogue of each of its turns, too
+    texts    digests of the judged texts; for a whole dialogue, of each of its turns
     """
 
     name: str
@@ -67,17 +67,17 @@ class Evidence:
 
     @property
     def rated(self) -> Integers:
-        """Places of the samples that somebody rated."""
+        """Positions of the samples that somebody rated."""
         known = [~np.isnan(column) for column in self.ratings.values()]
         return np.flatnonzero(np.any(known, axis=0))
 
     def scaled(self, term: Term) -> Floats:
-        """The column of a term on its scale, from 0 to 1."""
+        """The values of a term on its scale, from 0 to 1."""
         return term_column(self.metrics[term.spec], term)
 
 
 def term_column(columns: MetricColumns, term: Term) -> Floats:
-    """A metric on the scale of a term, NaN where it has no value."""
+    """The values of a metric on the scale of a term, NaN if it has no value."""
     found = np.full(len(columns.value), np.nan)
     for row in np.flatnonzero(~np.isnan(columns.value)).tolist():
         raw = {key: float(column[row]) for key, column in columns.raw.items()}
@@ -118,12 +118,12 @@ def read_evidence(run: Run, name: str = "") -> list[Evidence]:
 
 
 def data_name(run: Run) -> str:
-    """What the run scored, in a word: the directory's name."""
+    """The name of the run's directory."""
     return run.directory.resolve().name
 
 
 def check_metrics(runs: Sequence[Run], labels: Sequence[str]) -> None:
-    """Every run has every metric, and made by the same model in the same way."""
+    """Raises an error unless every run has every metric with the same signature."""
     for label in labels:
         first: tuple[Path, str] | None = None
         for run in runs:
@@ -143,8 +143,8 @@ def check_metrics(runs: Sequence[Run], labels: Sequence[str]) -> None:
 
 
 def text_digests(sample: Sample) -> Iterator[bytes]:
-    """Of the conversation up to the answer; for a whole dialogue, of each of its turns with what
-    was said before. Case, spaces and punctuation do not count: copies of a set differ in them."""
+    """The digest of the conversation up to the answer; for a whole dialogue, up to each of its
+    turns. Case, spaces and punctuation do not count: copies of a set differ in them."""
     said = [letters(turn.text) for turn in sample.turns]
     if sample.response is not None:
         yield texts_digest(said)
@@ -162,7 +162,7 @@ def metric_columns(run: Run, label: str) -> MetricColumns:
 
 
 def raw_columns(record: Mapping[str, Any]) -> dict[str, str]:
-    """Of a metric in a manifest: what a scale is for -> the column that holds it raw."""
+    """Key of a scale -> the column of raw values, for a metric in a manifest."""
     label, calibration = record["label"], record["calibration"]
     if not calibration:
         return {VALUE: label}
@@ -201,7 +201,7 @@ def _ratings(name: str, samples: Sequence[Sample]) -> dict[str, Floats]:
 
 
 def composed(columns: Floats, chosen: Chosen) -> Floats:
-    """Eq. 3 for all samples. One that a term in use has no value for has none."""
+    """Eq. 3 for all samples; NaN if a term with a weight has no value."""
     weights = np.array(chosen.weights)
     used = weights > 0
     total: Floats = columns[:, used] @ weights[used]
@@ -228,7 +228,7 @@ def apply_composition(composition: Composition, run: Run, quality: str) -> list[
 
 
 def scores_table(run: Run, label: str, scores: list[float | None]) -> str:
-    """As CSV: id, score. A sample without a score has an empty cell."""
+    """A CSV table of id and score. A sample without a score has an empty cell."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", label])

@@ -1,31 +1,28 @@
-"""Qualities have many names: `Relevant`, `relevance` and `coherence` are asked for the same thing.
+"""Weights from rated runs: correlate, re-scale, average (MME-CRS, "Correlation Re-Scaling Method").
 
-MME-CRS groups by the literal name, case and all: the 37 names of DSTC10 (Zhang et al., 2022). Then
-weights of `Overall` do not know those of `overall`, and a name that no data set has is unknown. A
-quality map gives several names one name. `common` is built in; `dialeval compose fit --map
-FILE.json` takes any other: {"name in the data": "name to use"}.
+For each data set and each quality that people rated there, each sub-metric on its scale is
+correlated with the ratings (Spearman), on a sample of 300 that is drawn once per data set. Negative
+and undefined correlations count as 0; undefined ones are reported. `reweigh` turns correlations
+into weights.
 
-Weights from rated runs: correlate, re-scale, average (MME-CRS, "Correlation Re-Scaling Method").
+Qualities have many names: `Relevant`, `relevance` and `coherence` ask for the same thing. MME-CRS
+uses the literal names, case and all: the 37 names of DSTC10 (Zhang et al., 2022). The weights of
+`Overall` are then not those of `overall`. A quality map gives several names one name: `common` is
+built in, and `dialeval compose fit --map FILE.json` reads another: {"name in the data": "name to
+use"}. If a map gives several qualities of a data set one name, their weights are averaged first, so
+that a data set counts once. A data set that is given twice under different names counts once, too.
 
-For each data set and each quality that people rated there, the Spearman correlation of each
-sub-metric on its scale, on a sample of 300 that is drawn once per data set; negative ones count as
-0, and so do those that are not defined, which are named. `reweigh` makes weights of them.
-
-Where a map gives several qualities of a data set one name, their weights are averaged first, so
-that a data set counts once; and so does one that is given twice under different names.
-
-A metric that does not range from 0 to 1 is put on a scale first, which is fitted with the weights:
+A metric that does not range from 0 to 1 is scaled first, and the scale is fitted with the weights:
 `scale` is quartile (MME-CRS, after USL-H; half of all values become 0 or 1), percentile (1st to
 99th) or minmax; see `scores.Calibration`.
 
-Two things are ours, and off unless asked for:
+Two things are not in the paper:
 
 prior  Few data sets have a quality in common, and a sub-metric may be right on one and wrong on the
-       next. So the weights of a quality are drawn towards the mean over all qualities, as if that
-       had been found on so many more data sets.
-even   A term that is nearly always the same moves the sum little, whatever its weight. So weights
-       are divided by the spread (standard deviation) of their terms: what a weight says of a term
-       is then how much it counts.
+       next. The weights of a quality are shrunk towards the mean over all qualities, as if `prior`
+       more data sets had shown that mean.
+even   A term that is nearly constant moves the sum little, whatever its weight. Weights are divided
+       by the standard deviation of their terms, so that a weight is the influence of a term.
 """
 
 from __future__ import annotations
@@ -73,8 +70,8 @@ COMMON_GROUPS: Mapping[str, tuple[str, ...]] = {
     "diversity": ("Diverse", "avoid_rep"),
     "inquisitiveness": ("Inquisitive", "inquisitive"),
 }  # fmt: skip
-"""Names of FED, USR, GRADE, HolisticEval, Predictive Engagement, Zhao et al., See et al. and HUMOD.
-Whatever is not here keeps its name."""
+"""Names in FED, USR, GRADE, HolisticEval, Predictive Engagement, Zhao et al., See et al. and HUMOD.
+Other names stay."""
 
 DSTC10_QUALITIES = (
     "overall", "relevance", "informativeness", "content", "grammar", "language_usage",
@@ -84,12 +81,12 @@ DSTC10_QUALITIES = (
     "Flexible", "Informative", "Inquisitive", "enjoy", "interest", "listen", "turing", "avoid_rep",
     "make_sense", "fluency", "inquisitive", "persona_guess",
 )  # fmt: skip
-"""The 37 names in the organisers' scripts; case tells them apart."""
+"""The 37 names in the organisers' scripts, which are case-sensitive."""
 
 
 @dataclass(frozen=True)
 class QualityMap:
-    """What a quality of the data is called in a composition. Unknown names stay as they are."""
+    """Maps the name of a quality in the data to its name in a composition. Unknown names stay."""
 
     name: str
     names: Mapping[str, str]
@@ -127,10 +124,10 @@ Scale = Literal["quartile", "percentile", "minmax"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 
 SAMPLE = 300
-"""Dialogues of each data set that are correlated, as in the paper."""
+"""The number of dialogues of each data set that are correlated, as in the paper."""
 
 FEW = 100
-"""Of fewer, a correlation of 0.2 is chance."""
+"""With fewer samples, a correlation of 0.2 is chance."""
 
 
 @dataclass(frozen=True)
@@ -146,20 +143,19 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class Fitted:
-    """One quality of one data set: the correlations and what was made of them."""
+    """The correlations and weights of one quality of one data set."""
 
     dataset: str
     quality: str
     n: int
     correlations: tuple[float | None, ...]
     reasons: Mapping[str, str]
-    """Sub-metric -> why it has no correlation."""
+    """Sub-metric -> the reason why it has no correlation."""
     weighting: Weighting
 
     @property
     def says_something(self) -> bool:
-        """Some metric has a correlation; where none has, nothing was learned, not even that all
-        are equally bad."""
+        """Whether some metric has a correlation. If none has, nothing was learned."""
         return any(rho is not None for rho in self.correlations)
 
     def to_record(self) -> dict[str, Any]:
@@ -175,7 +171,7 @@ class Fitted:
 
 PAPER = FitOptions()
 OURS = FitOptions(prior=4.0, even=True, scale="minmax")
-"""What `compose fit` does of itself, and how the shipped weights were fitted."""
+"""The defaults of `compose fit`, and the options of the shipped weights."""
 
 
 def fit(gathered: Gathered, options: FitOptions = PAPER) -> Composition:
@@ -184,7 +180,7 @@ def fit(gathered: Gathered, options: FitOptions = PAPER) -> Composition:
 
 
 def compose(gathered: Gathered, places: Sequence[int], options: FitOptions) -> Composition:
-    """Of some of the data sets. Nothing is read of the others."""
+    """The composition of some of the data sets. Nothing of the others is read."""
     sets = {place: gathered.sets[place] for place in places}
     terms = fit_terms(list(sets.values()), gathered.ingredients, options.scale)
     fitted = {place: fit_set(one, terms, options) for place, one in sets.items()}
@@ -212,9 +208,9 @@ def compose(gathered: Gathered, places: Sequence[int], options: FitOptions) -> C
 def fit_terms(
     sets: Sequence[Evidence], ingredients: Sequence[Ingredient], scale: Scale = "quartile"
 ) -> tuple[Term, ...]:
-    """A metric that ranges from 0 to 1 and has no scale of its own needs none. Any other is put on
-    `scale` by its raw values on all data sets together; and so are parts that are to be put on some
-    scale of this kind. Parts that are taken as they are stay so."""
+    """Fits the scales of the terms. A metric that ranges from 0 to 1 and has no scale of its own
+    needs none. Any other is scaled by its raw values on all data sets together, and so are parts
+    that have a scale of this kind. Other parts stay as they are."""
     return tuple(_term(sets, ingredient, scale) for ingredient in ingredients)
 
 
@@ -237,7 +233,7 @@ def _term(sets: Sequence[Evidence], ingredient: Ingredient, scale: Scale) -> Ter
 
 
 def fit_set(evidence: Evidence, terms: Sequence[Term], options: FitOptions) -> list[Fitted]:
-    """Every quality of one data set, on its sample."""
+    """Correlates every quality of one data set, on its random sample."""
     drawn = draw(evidence, options)
     columns = [evidence.scaled(term)[drawn] for term in terms]
     found = []
@@ -256,8 +252,8 @@ def fit_set(evidence: Evidence, terms: Sequence[Term], options: FitOptions) -> l
 
 
 def draw(evidence: Evidence, options: FitOptions) -> list[int]:
-    """Places of the rated samples that are correlated. They depend on the seed and on the data set,
-    not on which other data sets there are, so that a left-out one changes nothing else."""
+    """Positions of the rated samples that are correlated. They depend on the seed and the data set
+    only, so that leaving out a data set changes nothing else."""
     rated = evidence.rated
     if len(rated) <= options.sample:
         return [int(place) for place in rated]
@@ -270,7 +266,7 @@ def draw(evidence: Evidence, options: FitOptions) -> list[int]:
 def average_over_sets(
     groups: Sequence[Sequence[Fitted]], names: QualityMap, prior: float = 0.0
 ) -> dict[str, Weights]:
-    """Eq. 2, for each quality by its name in the composition; a group counts as one data set."""
+    """Eq. 2 for each quality, by its name in the composition; a group counts as one data set."""
     by_quality: dict[str, list[Weights]] = {}
     of_sets: list[Weights] = []
     for group in groups:
@@ -288,7 +284,7 @@ def average_over_sets(
 
 
 def drawn_towards(everything: Weights, weights: Sequence[Weights], prior: float) -> Weights:
-    """The mean of the weights of some data sets, and of `prior` more that say what all say."""
+    """The mean of the weights of some data sets, and of `prior` more with the mean of all."""
     share = prior / (len(weights) + prior)
     own = mean_weights(weights)
     return tuple((1 - share) * w + share * e for w, e in zip(own, everything, strict=True))
@@ -301,21 +297,20 @@ def term_spreads(sets: Sequence[Evidence], terms: Sequence[Term]) -> tuple[float
 
 
 def divided(weights: Weights, spreads: Sequence[float]) -> Weights:
-    """By the spread of each term, and of sum 1 again. One that never changes has none to divide
-    by, and moves nothing."""
+    """Divides by the spread of each term, and normalises to 1. A constant term gets no weight."""
     shares = [w / s if s > 0 else 0.0 for w, s in zip(weights, spreads, strict=True)]
     total = math.fsum(shares)
     return tuple(share / total for share in shares) if total else weights
 
 
 def chance_correlation(n: int) -> float:
-    """How large a correlation of unrelated numbers is in 95 of 100 cases, by Fisher's z."""
+    """The 95 % limit of the correlation of unrelated numbers, by Fisher's z."""
     return math.tanh(1.96 / math.sqrt(n - 3)) if n > 3 else 1.0
 
 
 def fit_warnings(composition: Composition) -> list[str]:
-    """What a reader of the weights has to know: terms that do not measure quality, few ratings,
-    equal weights for want of better, and correlations that are not defined."""
+    """Sentences about terms without a direction, few ratings, equal weights, and undefined
+    correlations."""
     lines = list(composition.provenance.get("notes", []))
     lines += [
         f"{term.spec}: neither more nor less of it is better. Its weight says that it went along"

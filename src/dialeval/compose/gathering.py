@@ -1,10 +1,9 @@
-"""Data sets that are one: what was fitted on one of them would be tried on itself.
+"""Opens rated runs together: the data sets, the metrics to compose, and those to compare with.
 
-FED is a data set of its own and two of DSTC10's; USR and GRADE occur twice as well. Whatever the
-files are called, sets that share a conversation are *relatives*, and are left out together. Sets
-of one level that share more than half of their samples are *the same*, and count once in a mean.
-
-Rated runs, opened together: which data sets there are, what is composed, what compared with.
+Some data sets hold the same conversations: FED is a data set of its own and two of DSTC10's; USR
+and GRADE occur twice as well. Weights fitted on one would be tried on itself. Whatever the files
+are called, sets that share a conversation are *relatives* and are left out together. Sets of one
+level that share more than half of their samples are *the same* and count once in a mean.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Families:
-    """Places of data sets, in groups: each set is in one of `same` and in one of `relatives`."""
+    """Positions of data sets in groups: each set is in one of `same` and in one of `relatives`."""
 
     same: tuple[tuple[int, ...], ...]
     relatives: tuple[tuple[int, ...], ...]
@@ -65,7 +64,7 @@ def are_relatives(a: Evidence, b: Evidence) -> bool:
 def _groups(
     sets: Sequence[Evidence], joined: Callable[[Evidence, Evidence], bool]
 ) -> tuple[tuple[int, ...], ...]:
-    """Connected sets, in the order of their first member."""
+    """Groups of connected sets, in the order of their first member."""
     group = list(range(len(sets)))
     for (i, a), (j, b) in combinations(enumerate(sets), 2):
         if joined(a, b):
@@ -79,7 +78,7 @@ def _groups(
 
 @dataclass(frozen=True)
 class Ingredient:
-    """A sub-metric before it has a scale: what all runs say of it."""
+    """A sub-metric before it has a scale."""
 
     spec: str
     signature: str
@@ -87,21 +86,21 @@ class Ingredient:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Rated runs, opened: data sets, the sub-metrics to compose, what else was scored."""
+    """Rated runs: data sets, the sub-metrics to compose, and the other metrics."""
 
     sets: tuple[Evidence, ...]
     ingredients: tuple[Ingredient, ...]
     others: tuple[str, ...]
     families: Families
     left_out: tuple[str, ...] = ()
-    """What could not be used, in words: data sets of which the metrics say nothing, such as
-    dialogues where all judge turns, and metrics that not all runs have."""
+    """Sentences about data sets and metrics that could not be used: data sets without a score, such
+    as dialogues if all metrics judge turns, and metrics that not all runs have."""
 
 
 def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ()) -> Gathered:
     """Reads runs, by the name of their data or of their directory. `metrics` are those to compose;
-    without them, all that every run has and that say what is better. Length does not: it is only
-    composed where somebody names it."""
+    default: all that every run has and that have a better direction. A metric without a direction,
+    such as length, is only composed if it is named."""
     named = (
         dict(runs) if isinstance(runs, Mapping) else dict(zip(run_names(runs), runs, strict=True))
     )
@@ -158,13 +157,13 @@ def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ())
 
 
 def _direction(runs: Sequence[Run], label: str) -> str | None:
-    """Which way a metric is better, as the first run says; None where it does not say."""
+    """The direction of a metric in the first run; None if it has none."""
     [record] = [one for one in runs[0].manifest["metrics"] if one["label"] == label]
     return None if record["direction"] == "neither" else str(record["direction"])
 
 
 def _not_in_all(named: Mapping[str, Run]) -> list[str]:
-    """The metrics that some of the runs have: what could not be composed, and why."""
+    """Sentences about the metrics that only some of the runs have."""
     labels = dict.fromkeys(label for run in named.values() for label in run.metrics)
     lacking = {
         label: [name for name, run in named.items() if label not in run.metrics]
@@ -179,8 +178,8 @@ def _not_in_all(named: Mapping[str, Run]) -> list[str]:
 
 
 def _is_same_in_all(label: str, runs: Sequence[Run]) -> bool:
-    """Whether a metric can be held against the composition on left-out data: it is the same one in
-    all runs, and no composition itself, which may have been fitted on just these data."""
+    """Whether a metric can be compared with the composition on left-out data: it is the same in all
+    runs, and is no composition, which may have been fitted on these data."""
     signatures = {term_signature(run.signatures[label]) for run in runs}
     return len(signatures) == 1 and label.partition(":")[0] not in COMPOSED
 

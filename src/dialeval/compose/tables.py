@@ -1,9 +1,6 @@
-"""Compositions and trials as tables: header and rows of text, for the screen and for cards.
+"""Compositions and trials for people: tables (header and rows of text), a picture, and a card.
 
-Weights as a picture: a matrix of qualities and metrics, or bars for a single quality.
-
-A card for fitted weights: what they were fitted on, the weights, and what to expect of them on
-data that nobody fitted on.
+A card says what the weights were fitted on, and how they do on data that they were not fitted on.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ Lines = tuple[list[str], list[list[str]]]
 
 
 def weight_lines(composition: Composition, qualities: Sequence[str]) -> Lines:
-    """Qualities down, terms across; how many data sets each rests on."""
+    """A row for each quality: its number of data sets, and the weight of each term."""
     counts = sets_by_quality(composition)
     rows = [
         [
@@ -38,7 +35,7 @@ def weight_lines(composition: Composition, qualities: Sequence[str]) -> Lines:
 
 
 def sets_by_quality(composition: Composition) -> dict[str, int]:
-    """How many data sets have a quality, by its name in the composition; copies count once."""
+    """The number of data sets with a quality, by its name in the composition; copies count once."""
     found: dict[str, set[str]] = {}
     for one in composition.provenance.get("sets", []):
         for fitted in one["fitted"]:
@@ -48,7 +45,7 @@ def sets_by_quality(composition: Composition) -> dict[str, int]:
 
 
 def term_lines(composition: Composition) -> Lines:
-    """What each term is: direction, scale, signature."""
+    """A row for each term: direction, scale, signature."""
     rows = [
         [term.spec, term.direction, "; ".join(_scales(term.scales)) or "0 to 1", term.signature]
         for term in composition.terms
@@ -57,7 +54,7 @@ def term_lines(composition: Composition) -> Lines:
 
 
 def source_lines(composition: Composition) -> Lines:
-    """The data sets that it was fitted on."""
+    """A row for each data set that the composition was fitted on."""
     rows = [
         [
             one["name"],
@@ -71,7 +68,7 @@ def source_lines(composition: Composition) -> Lines:
 
 
 def correlation_lines(composition: Composition, qualities: Sequence[str]) -> Lines:
-    """What the weights are made of: Spearman's rho by data set and quality."""
+    """The correlations behind the weights: Spearman's rho by data set and quality."""
     rows = [
         [
             one["name"],
@@ -88,8 +85,8 @@ def correlation_lines(composition: Composition, qualities: Sequence[str]) -> Lin
 
 
 def method_lines(found: LeaveOneOut) -> Lines:
-    """All that was tried, best first; at the right beside the composition, where both are
-    defined."""
+    """A row for each method, best first; on the right its means where the composition is defined,
+    too, and those of the composition."""
     rows = [
         [
             one.name,
@@ -108,7 +105,7 @@ def method_lines(found: LeaveOneOut) -> Lines:
 
 
 def trial_lines(found: LeaveOneOut) -> Lines:
-    """Each quality of each left-out set, with the weights that were used."""
+    """A row for each quality of each left-out set, with the weights that were used."""
     rows = [
         [
             trial.dataset,
@@ -122,7 +119,7 @@ def trial_lines(found: LeaveOneOut) -> Lines:
 
 
 def rho_text(value: float | None) -> str:
-    """`.342`, `-.084`, `-` where it is not defined."""
+    """`.342`, `-.084`, or `-` if it is undefined."""
     return "-" if value is None else f"{value:.3f}".replace("0.", ".", 1)
 
 
@@ -152,8 +149,8 @@ def card_text(
     found: LeaveOneOut,
     reported: LeaveOneOut | None = None,
 ) -> str:
-    """As Markdown. It holds no clock time: the same runs give the same card. `reported` are trials
-    on sets that nothing was fitted on."""
+    """A Markdown card. The same runs give the same card: it holds no time. `reported` are trials on
+    sets that nothing was fitted on."""
     how = composition.provenance
     lines = [
         f"# {name}",
@@ -200,7 +197,7 @@ def _reported(found: LeaveOneOut) -> list[str]:
 
 
 def _ours(how: Mapping[str, Any]) -> str:
-    """What was not done as in the paper."""
+    """A sentence about what was not done as in the paper."""
     if not how["prior"] and not how["even"]:
         return "Otherwise as in the paper."
     changes = []
@@ -215,7 +212,7 @@ def _ours(how: Mapping[str, Any]) -> str:
 
 
 def scale_text(how: Mapping[str, Any], found: LeaveOneOut) -> str:
-    """Which scale the terms are on, how it was chosen, and what the left-out trials took."""
+    """Sentences about the scale of the terms and how it was chosen."""
     scale = how.get("scale", "quartile")
     text = f"Terms that do not range from 0 to 1 are on the scale `{scale}`"
     if not (means := how.get("scales tried")):
@@ -235,7 +232,7 @@ def power_text(power: float | str) -> str:
 
 
 def verdict(found: LeaveOneOut) -> str:
-    """Whether the composition is worth it, by either mean."""
+    """Sentences that say whether the composition beats the others, by either mean."""
     others = [one for one in found.summary() if not one.name.startswith(CRS)]
     by_set = [one.name for one in others if _loses(one.crs.by_set, one.shared.by_set)]
     by_quality = [one.name for one in others if _loses(one.crs.by_quality, one.shared.by_quality)]

@@ -1,23 +1,17 @@
-"""Word salad: a response that nobody can mistake for a good one, for attention checks.
+"""From samples to a rating job: tasks, attention checks, comparisons, and an order for each rater.
 
-Words are drawn from responses all over the data and put in random order: neither fluent nor about
-anything, yet of the usual length and vocabulary, so that it does not stand out at a glance. A
-shuffled response alone may still make sense ("yes I do"), and the response of another dialogue is
-fluent and may even fit.
+An attention check shows nonsense that nobody can mistake for a good response: words are drawn at
+random from responses all over the data. It is neither fluent nor about anything, but has the usual
+length and vocabulary, so it does not stand out at a glance. A shuffled response alone may still
+make sense ("yes I do"), and the response of another dialogue is fluent and may even fit.
 
-Who sees what, when: an order of its own for each rater, drawn from the seed of the job.
+Each rater sees the tasks in a random order, drawn from the seed of the job, and some of them twice:
+a task of the first half of the order comes again at least a third of the order later, so that it is
+judged anew and not remembered. The sides of a comparison are drawn for each rater and task, and
+swapped the second time, so that a preference for the left side shows.
 
-A rater sees the tasks in random order, some of them a second time: a task of the first half of the
-order, at least a third of the way later, so that it is judged anew and not remembered. Sides of a
-comparison are drawn for each rater and task, and swapped the second time, so that a habit of
-choosing the left one shows.
-
-With `per_item` each task goes to so many raters only, and no rater gets more than one task more
-than another.
-
-From samples to a rating job: tasks, attention checks, comparisons.
-
-
+With `per_item` each task goes to that many raters only. The numbers of tasks differ by at most one
+between raters.
 """
 
 from __future__ import annotations
@@ -33,23 +27,24 @@ from dialeval.rating.material import Material, pair_up
 from dialeval.sample import Sample, Turn
 
 SHORTEST, LONGEST = 6, 25
-"""Words of a salad: fewer may happen to make sense, more are a chore to read."""
+"""The number of words of nonsense: fewer may make sense, more are a chore to read."""
 LONG_WORD = 20
-"""A longer word is a sentence in a script without spaces, or an address: it is cut to pieces."""
+"""A longer word is a sentence in a script without spaces, or an address, and is cut to pieces."""
 PIECE = 2
 
 
 def vocabulary(samples: Sequence[Sample]) -> list[str]:
-    """The words of all responses (of whole dialogues: of all turns), as often as they occur."""
+    """The words of all responses (in whole dialogues: of all turns), with repetitions."""
     words = [word for sample in samples for text in _texts(sample) for word in _words(text)]
     if len(set(words)) < SHORTEST:
-        # The data say too little to make nonsense of: nonsense from elsewhere then.
+        # The data hold too few words: add others.
         words += ["seven", "quickly", "of", "beneath", "lamp", "who", "purple", "therefore"]
     return words
 
 
-def salad_of(sample: Sample, words: Sequence[str], generator: random.Random) -> Sample:
-    """The sample with nonsense for its response; of a whole dialogue, for every other turn."""
+def nonsense_of(sample: Sample, words: Sequence[str], generator: random.Random) -> Sample:
+    """The sample with nonsense in place of its response; in a whole dialogue, of every other
+    turn."""
 
     def mix(text: str) -> str:
         wanted = min(LONGEST, max(SHORTEST, len(list(_words(text)))))
@@ -80,12 +75,12 @@ def _words(text: str) -> Iterator[str]:
 
 
 APART = 3
-"""A second showing is at least the APART-th part of the order behind the first."""
+"""A task is repeated at least 1/APART of the order later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a rater sees at one position (from 1). `flipped`: the second sample is on the left."""
+    """The task of a rater at one position (from 1). `flipped`: the second sample is on the left."""
 
     position: int
     task: int
@@ -94,7 +89,7 @@ class Assignment:
 
 
 def assignments(job: Job, rater: int, raters: int) -> list[Assignment]:
-    """Of the rater with this number (from 1), of so many; the same whenever it is asked for."""
+    """The assignments of a rater by number (from 1); the same for every call."""
     generator = random.Random(f"{job.seed} rater {rater}")
     tasks = _share(job, rater, raters)
     generator.shuffle(tasks)
@@ -115,7 +110,7 @@ def assignments(job: Job, rater: int, raters: int) -> list[Assignment]:
 
 
 def _share(job: Job, rater: int, raters: int) -> list[int]:
-    """The tasks of one rater. Everybody gets all attention checks."""
+    """The tasks of one rater. Every rater gets all attention checks."""
     if not job.per_item or job.per_item >= raters:
         return [task.number for task in job.tasks]
     samples = [task.number for task in job.tasks if task.kind == "sample"]
@@ -129,20 +124,20 @@ def _share(job: Job, rater: int, raters: int) -> list[int]:
 
 
 MOST_TASKS = 100_000
-"""More than people ever rate in one job; a slip of the pen that would fill the disk."""
+"""More tasks are a mistake that would fill the disk."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """A job, and what to tell whoever made it."""
+    """A job, and remarks for whoever made it."""
 
     job: Job
     remarks: tuple[str, ...] = ()
 
 
 def design(material: Sequence[Material], job: Job, most_pairs: int | None = None) -> Design:
-    """The job with its tasks: each sample on its own, or rival answers side by side, of these a
-    random `most_pairs`."""
+    """The job with its tasks: each sample on its own, or pairs of answers side by side, at most
+    `most_pairs` of them at random."""
     directions = {name: way for source in material for name, way in source.directions.items()}
     job = replace(job, sources=tuple(one.name for one in material), directions=directions)
     if job.kind == "compare":
@@ -175,7 +170,7 @@ def _comparison(material: Sequence[Material], job: Job, most: int | None) -> Des
     }
     remarks = []
     if found.left_out:
-        remarks.append(f"{found.left_out:,} samples have no rival: left out")
+        remarks.append(f"{found.left_out:,} samples have no counterpart: left out")
     if found.same:
         remarks.append(f"{found.same:,} pairs of equal answers: left out")
     return Design(_with_tasks(job, pairs, scores), tuple(remarks))
@@ -201,7 +196,7 @@ def _with_tasks(
 
 
 def _checks(job: Job, judged: Sequence[tuple[Sample, ...]]) -> list[Task]:
-    """Word salad in the place of a response; beside the response itself in a comparison."""
+    """Nonsense in place of a response; in a comparison, beside the response itself."""
     count = math.ceil(job.checks * len(judged))
     if not count:
         return []
@@ -210,9 +205,9 @@ def _checks(job: Job, judged: Sequence[tuple[Sample, ...]]) -> list[Task]:
     checks = []
     for place in range(count):
         source = judged[generator.randrange(len(judged))][0]
-        salad = salad_of(source, words, generator)
+        bad_copy = nonsense_of(source, words, generator)
         name = f"check-{place + 1:04d}"
-        bad = replace(salad, id=name, references=(), item=name, system="")
+        bad = replace(bad_copy, id=name, references=(), item=name, system="")
         good = replace(source, id=f"{name}-good", references=(), item=name, system="")
         samples = (bad,) if job.kind == "rate" else (good, bad)
         checks.append(Task(len(judged) + place + 1, "check", samples, tuple({} for _ in samples)))

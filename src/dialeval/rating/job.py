@@ -1,16 +1,16 @@
-"""What raters are asked about: a quality and its scale, as people write them on a command line.
+"""A rating job: the questions, the dialogues, and the number of raters. It holds values only.
+
+A quality and its scale are written as on the command line:
 
     overall             on the usual scale, 1 to 5
     natural:1-3         on a scale of its own
     understandable:0-1
 
-Where answers are compared there is no scale: for each quality a rater says which answer has more of
+If answers are compared there is no scale: for each quality a rater says which answer has more of
 it, or that both have the same.
 
-A rating job: what is asked, about which dialogues, of how many raters.
-
-Values only. `design.py` makes a job from samples, and says who sees what when, and
-`store.py` keeps it. A job never changes once it is stored; raters may be added to it.
+`design.py` makes a job from samples and assigns tasks to raters, and `store.py` stores it. A stored
+job never changes; raters may be added to it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from dialeval.sample import Sample
 
 USUAL_SCALE = (1, 5)
 LOWEST, HIGHEST = 0, 10
-"""Each point of a scale is a key of the keyboard: 0 to 9, and 0 again for 10."""
+"""Each point of a scale is a key of the keyboard: 0 to 9, and 0 for 10, too."""
 
 FIRST, TIE, SECOND = 1.0, 0.5, 0.0
-"""What a comparison says, as the share of the win that goes to the first answer."""
+"""The outcomes of a comparison, as the share of the win that goes to the first answer."""
 
 PREFERENCE = "preference"
-"""The quality that is compared where nobody says which."""
+"""The quality that is compared by default."""
 
 DESCRIPTIONS: Mapping[str, str] = {
     "coherence": "Does the answer fit what was said before it?",
@@ -50,7 +50,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "informative": "Does it tell you something?",
     PREFERENCE: "Which answer is better?",
 }
-"""What is asked about a quality unless the organiser asks something else."""
+"""The default question about a quality."""
 
 _FORM = re.compile(r"(?P<name>[^:,]+?)\s*(?::\s*(?P<low>-?\d+)\s*-\s*(?P<high>-?\d+))?")
 
@@ -69,7 +69,7 @@ class Quality:
         return range(self.low, self.high + 1)
 
     def share(self, value: float) -> float:
-        """Where on the scale a rating lies: 0 at its low end, 1 at its high end."""
+        """The position of a rating on the scale: 0 at its low end, 1 at its high end."""
         return (value - self.low) / (self.high - self.low)
 
 
@@ -85,7 +85,7 @@ def parse_qualities(text: str) -> tuple[Quality, ...]:
 
 
 def described(qualities: Sequence[Quality], descriptions: Mapping[str, str]) -> tuple[Quality, ...]:
-    """The qualities with what is to be asked about each."""
+    """The qualities with the question about each."""
     names = [quality.name for quality in qualities]
     for name in descriptions:
         if name not in names:
@@ -117,22 +117,22 @@ def _parse(text: str) -> Quality:
 Kind = Literal["rate", "compare"]
 TaskKind = Literal["sample", "check"]
 Answers = Mapping[str, float]
-"""Quality -> the rating, or where answers are compared `FIRST`, `TIE` or `SECOND`."""
+"""Quality -> the rating, or in a comparison `FIRST`, `TIE` or `SECOND`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One thing to judge: a sample, or two rival answers to one item.
+    """One thing to judge: a sample, or two answers to one item.
 
-    A `check` is a task whose outcome is known: its last sample is word salad, which an attentive
-    rater puts on the low side of the scales, or below its rival.
+    A `check` is a task with a known outcome: its last sample is nonsense, which an attentive rater
+    puts on the low side of the scales, or below the other answer.
     """
 
     number: int
     kind: TaskKind
     samples: tuple[Sample, ...]
     scores: tuple[Mapping[str, float | None], ...] = ()
-    """What metrics say of each sample, where it came from a run. Raters never see it."""
+    """The scores of each sample, if it came from a run. Raters never see them."""
 
     def to_record(self) -> dict[str, Any]:
         record: dict[str, Any] = {"samples": [sample.to_record() for sample in self.samples]}
@@ -146,12 +146,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Job:
-    """What does not change from rater to rater.
+    """The parts that are the same for all raters.
 
-    per_item    how many raters see each task; 0: all of them
-    checks      share of the samples that is added as attention checks
-    duplicates  share of the samples that each rater sees a second time
-    directions  metric -> whether higher or lower is better, where the samples came from runs
+    per_item    the number of raters of each task; 0: all of them
+    checks      the share of attention checks, relative to the samples
+    duplicates  the share of the samples that each rater sees a second time
+    directions  metric -> whether higher or lower is better, if the samples came from runs
     """
 
     kind: Kind
@@ -167,7 +167,7 @@ class Job:
     tasks: tuple[Task, ...] = field(default=(), repr=False)
 
     def allows(self, answers: Answers) -> bool:
-        """Whether these are complete answers to what the job asks."""
+        """Whether these are complete answers to the questions of the job."""
         if set(answers) != {quality.name for quality in self.qualities}:
             return False
         if self.kind == "compare":
@@ -177,8 +177,8 @@ class Job:
     def passes(self, answers: Answers) -> bool:
         """Whether the answers to an attention check are those of an attentive rater.
 
-        Word salad is below the middle of the scales, on average over the qualities: one of them may
-        be such that nonsense has it (`harmless`). A rival is better than word salad.
+        Nonsense is below the middle of the scales, on average over the qualities: one of them may
+        be high for nonsense (`harmless`). In a comparison, the other answer is better.
         """
         if self.kind == "compare":
             return all(value == FIRST for value in answers.values())
@@ -196,7 +196,8 @@ class Job:
         return cls(**values | {"sources": tuple(record["sources"]), "tasks": tasks})
 
     def digest(self) -> str:
-        """Of what is judged: equal where the same samples are put to raters in the same way."""
+        """The digest of what is judged: equal if the same samples are put to raters in the same
+        way."""
         whole = hashlib.sha256(self.kind.encode())
         for task in self.tasks:
             record = json.dumps(task.to_record()["samples"], sort_keys=True)

@@ -1,15 +1,12 @@
-"""What is to be judged: samples from anything that `dialeval.load` reads, and from runs.
+"""What is to be judged: samples from anything that `dialeval.load` reads, and from runs; and their
+pairs.
 
-A run also knows what its metrics say. That is kept beside the samples, out of the raters' sight, so
-that `dialeval agree ratings.db` can hold metrics against people without being told where the
-scores are.
+A run also has scores. They are stored with the samples, out of the raters' sight, so that `dialeval
+agree ratings.db` can compare metrics with people without further files.
 
-Which answers are held against each other: those of rival systems to the same item.
-
-Of several sources each is a side, as in `dialeval compare`; of a single source, each of its
-systems. Samples belong together that have the same id, else the same item, else the same context:
-the first of these that two sides share. Where all sides hold the same systems, two or more, an
-answer meets only those of its own system. Of three sides and more, every two meet.
+In a comparison, answers of different sides to the same item are paired. With several sources each
+is a side, as in `dialeval compare`; with a single source, each of its systems. Samples are joined
+as in `agreement/joining.py`. With three sides and more, every two are paired.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ class Material:
     """Id of the sample -> metric -> score."""
     directions: Mapping[str, str] = field(default_factory=dict)
     problems: Problems | None = None
-    """What was found wrong in a file, where somebody wants to be told."""
+    """The problems of the file."""
 
 
 def read_material(
@@ -48,7 +45,7 @@ def read_material(
     limit: int | None = None,
     seed: int | None = None,
 ) -> list[Material]:
-    """One for each path. Ratings that the samples had are left out: raters start afresh."""
+    """One for each path. Ratings that the samples had are dropped: raters start afresh."""
     if not paths:
         raise UsageError("no file given")
     return [
@@ -86,7 +83,7 @@ def _bare(samples: Samples | Iterator[Sample]) -> Iterator[Sample]:
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """The last part of each path without its endings, where that tells them apart."""
+    """The last part of each path without its endings if that is unique, else the whole path."""
     if twice := sorted({path for path in paths if paths.count(path) > 1}):
         raise UsageError(f"{twice[0]} is given twice")
     short = [Path(path).name.partition(".")[0] or path for path in paths]

@@ -1,8 +1,6 @@
-"""Making a rating database, and opening one that is there.
+"""Creates rating databases and opens them. The same command starts a job and resumes it.
 
-Starting a job, or going on with the one that is there: the same command does both.
-
-A database holds one job. What is asked for again must fit it: the same dialogues, in the same kind
+A database holds one job. A command that resumes it must fit: the same dialogues, in the same kind
 of job. Options that are left out are those of the job.
 """
 
@@ -30,11 +28,11 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 5000
 CREATION_LOCK = 0x6469616C65
-"""Two processes that create the same PostgreSQL job meet at this advisory lock."""
+"""The advisory lock of processes that create the same PostgreSQL job."""
 
 
 def open_store(place: str, *, read_only: bool = False) -> Store | None:
-    """The job that is kept there; None where there is none yet."""
+    """The stored job; None if there is none yet."""
     address = parse_address(place)
     if address.path is not None and (not address.path.exists() or not address.path.stat().st_size):
         return None
@@ -88,7 +86,7 @@ def create_store(
     organiser: str = "",
     progress: Progress = silent,
 ) -> Store:
-    """Keeps a new job, whole or not at all; where another process was faster, opens its job."""
+    """Stores a new job, whole or not at all; if another process was faster, opens its job."""
     address = parse_address(place)
     if raters < 1:
         raise UsageError("at least one rater is needed")
@@ -123,7 +121,7 @@ def create_store(
 
 
 def add_raters(store: Store, total: int) -> None:
-    """Until there are so many. They get the same tasks as the others, in an order of their own."""
+    """Adds raters up to this total. They get the same tasks in an order of their own."""
     with writing(store.engine, store.address) as connection:
         known = connection.scalar(select(func.count()).select_from(schema.raters)) or 0
         if known < total and store.job.per_item:
@@ -167,7 +165,7 @@ USUAL_RATERS = 3
 
 @dataclass(frozen=True)
 class Started:
-    """`is_new`: the job was made just now. `remarks` say what was left out of it."""
+    """`is_new` says that the job was created now; `remarks` say what was left out of it."""
 
     store: Store
     is_new: bool
@@ -185,9 +183,9 @@ def start(
     most_pairs: int | None = None,
     progress: Progress = silent,
 ) -> Started:
-    """Makes the job of this material in the database, or goes on with the one that it holds.
+    """Creates the job of this material in the database, or resumes the stored one.
 
-    `given` names the fields of `job` that somebody asked for; the others follow the stored job.
+    `given` names the fields of `job` that were set explicitly; the others follow the stored job.
     """
     store = open_store(place)
     if store is not None:

@@ -1,12 +1,11 @@
-"""How the job goes: progress, attention and steadiness of each rater, agreement, who wins.
+"""How the job goes: progress, attention and consistency of each rater, agreement, and preferences.
 
 attention        share of the attention checks that a rater passed
-self-agreement   share of the answers that a rater gave again when a task came a second time
-alpha            Krippendorff's, ordinal (`agreement/raters.py`); of comparisons, interval
-kappa            Fleiss' (`agreement/raters.py`). Comparisons are counted both ways round, a win of
-                 one as a loss of the other: which system is called the first must not matter, and
-                 chance is then as likely to choose either
-win rate         of a system over all of its comparisons, ties half
+self-agreement   share of the answers that a rater repeated when a task came a second time
+alpha            Krippendorff's, ordinal (`agreement/raters.py`); for comparisons, interval
+kappa            Fleiss' (`agreement/raters.py`). Comparisons count in both directions, a win of one
+                 as a loss of the other, so that it does not matter which system is the first
+win rate         share of the comparisons that a system won; a tie is half a win
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from dialeval.rating.store import Counted, Store
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many."""
+    """A count out of a total."""
 
     count: int
     of: int
@@ -41,7 +40,7 @@ class Share:
 
 @dataclass(frozen=True)
 class RaterProgress:
-    """One rater. `last` is when the rater last saved something, empty before the first time."""
+    """One rater. `last` is the time of the last save, empty before the first."""
 
     name: str
     pages: Share
@@ -52,7 +51,7 @@ class RaterProgress:
 
 @dataclass(frozen=True)
 class QualityAgreement:
-    """How far raters agree on one quality. Comparisons have no mean."""
+    """The agreement of the raters on one quality. Comparisons have no mean."""
 
     quality: str
     ratings: int
@@ -63,8 +62,8 @@ class QualityAgreement:
 
 @dataclass(frozen=True)
 class PairCount:
-    """How often the first system beat the second. The interval is Wilson's, over items: what
-    several raters say of one item counts as one observation."""
+    """How often the first system beat the second. The interval is Wilson's over items: the answers
+    of several raters about one item count as one observation."""
 
     first: str
     second: str
@@ -79,7 +78,7 @@ class PairCount:
 
 @dataclass(frozen=True)
 class Preferences:
-    """Which system people prefer, for one quality."""
+    """The systems that people prefer, for one quality."""
 
     quality: str
     win_rates: Mapping[str, float]
@@ -89,7 +88,7 @@ class Preferences:
 
 @dataclass(frozen=True)
 class Overview:
-    """Everything that the organiser's page shows."""
+    """The content of the organiser's page."""
 
     raters: tuple[RaterProgress, ...]
     agreement: tuple[QualityAgreement, ...]
@@ -106,7 +105,7 @@ class Overview:
 
 
 def overview(store: Store) -> Overview:
-    """From what is saved at this moment."""
+    """The overview of the answers that are saved now."""
     job, counted, totals = store.job, store.counted(), store.totals()
     tasks = {task.number: task for task in store.tasks()}
     checks = {number for number, task in tasks.items() if task.kind == "check"}
@@ -160,7 +159,7 @@ def _agreement(
 
 
 def _table(quality: str, answers: Mapping[int, Sequence[Counted]], names: Sequence[str]) -> Floats:
-    """Tasks x raters, NaN where nobody answered."""
+    """A matrix of tasks x raters, NaN where nobody answered."""
     columns = {name: place for place, name in enumerate(names)}
     table = np.full((len(answers), len(names)), np.nan)
     for row, of_task in enumerate(answers.values()):

@@ -1,17 +1,15 @@
-"""What raters said, as samples with ratings: what `agree`, `raters` and `score` read.
+"""Ratings as samples, and their export.
 
-Where samples were rated, a sample has one number per rater and quality. Where answers were
-compared, an answer has the share of its comparisons that it won in the eyes of the rater, from 0 to
-1, ties half. Attention checks and second showings are no ratings and are left out.
-
-Ratings in files: samples with ratings as JSONL, CSV or Parquet, or every answer by itself.
+If samples were rated, a sample has one number per rater and quality. If answers were compared, an
+answer has the share of its comparisons that it won for each rater, from 0 to 1, where a tie is half
+a win. Attention checks and repeated tasks are no ratings and are left out.
 
 jsonl, csv, parquet   one record per sample, as `agree`, `raters` and `load` read it. In a table a
                       rater has a column for each quality: `rating_overall__rater-1`
-answers               one line of JSON for each answer that counts, with all that is known of it:
-                      who, when, on which page, in which order, attention check or not
+answers               one line of JSON for each answer that counts: who, when, on which page, in
+                      which order, attention check or not
 
-Text in CSV that a spreadsheet would run is neutralised (`safe_text.py`).
+Text in CSV that a spreadsheet would run is neutralised (`spreadsheet.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ Said = dict[str, dict[str, list[float]]]
 
 
 def rated_samples(store: Store) -> Iterator[Sample]:
-    """Every sample of the job, with what was said of it so far."""
+    """Every sample of the job, with its ratings so far."""
     answers = first_answers(store.counted())
     names = sorted({one.rater for of_task in answers.values() for one in of_task}, key=_by_number)
     samples: dict[str, Sample] = {}
@@ -56,7 +54,7 @@ def rated_samples(store: Store) -> Iterator[Sample]:
 
 
 def scores_of(store: Store) -> dict[str, dict[str, float | None]]:
-    """Metric -> id of the sample -> score, where the samples came from runs."""
+    """Metric -> id of the sample -> score, if the samples came from runs."""
     scores: dict[str, dict[str, float | None]] = {}
     for task in store.tasks("sample"):
         for sample, found in zip(task.samples, task.scores, strict=True):
@@ -67,7 +65,7 @@ def scores_of(store: Store) -> dict[str, dict[str, float | None]]:
 
 @dataclass(frozen=True)
 class Judged:
-    """What people and metrics say of the same samples, from one database."""
+    """The ratings and scores of the same samples, from one database."""
 
     samples: list[Sample]
     scores: Mapping[str, Mapping[str, float | None]]
@@ -75,7 +73,7 @@ class Judged:
 
 
 def judged_samples(path: str) -> Judged:
-    """For `dialeval agree ratings.db`: of a job that was made from runs, and has ratings."""
+    """For `dialeval agree ratings.db`: the job must be made from runs and have ratings."""
     store = open_store(path, read_only=True)
     if store is None:
         raise UsageError(f"{path}: is empty")
@@ -95,7 +93,7 @@ def judged_samples(path: str) -> Judged:
 
 
 def first_answers(counted: list[Counted]) -> Mapping[int, list[Counted]]:
-    """Task -> what raters said when they saw it for the first time."""
+    """Task -> the answers of the raters who saw it for the first time."""
     answers: dict[int, list[Counted]] = {}
     for one in counted:
         if not one.is_repeat:
@@ -153,8 +151,8 @@ def export_text(store: Store, to: str, file: IO[str], *, raw: bool = False) -> N
 
 
 def answer_records(store: Store) -> Iterator[dict[str, Any]]:
-    """Every answer that counts. `shown` has the samples as they stood on the page. An answer is not
-    lost with what it was given to: where the task is damaged, its kind says so."""
+    """Every answer that counts. `shown` lists the samples in the order of the page. If the task is
+    damaged, its kind says so, and the answer is kept."""
     tasks = {task.number: task for task in store.tasks()}
     for one in store.counted():
         task = tasks.get(one.task)
@@ -195,7 +193,7 @@ def _write_answers(store: Store, file: IO[str], raw: bool) -> None:
 
 
 def _json(record: dict[str, Any]) -> str:
-    """Readable, but for what UTF-8 cannot hold."""
+    """Readable JSON, with escapes only if UTF-8 cannot hold the text."""
     text = json.dumps(record, ensure_ascii=False)
     return text if _is_encodable(text) else json.dumps(record)
 
@@ -236,7 +234,7 @@ def _texts(sample: Sample) -> tuple[str, ...]:
 
 
 def _storable(text: str) -> str:
-    """CSV has no escapes for what UTF-8 cannot hold, and none for NUL."""
+    """Replaces what CSV cannot hold: what UTF-8 cannot encode, and NUL."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 

@@ -1,10 +1,9 @@
-"""One flush to the disk for everybody who waits for one.
+"""Writes ratings: many submissions in one transaction, each of them once.
 
-A flush takes milliseconds, whatever is flushed. Fifty raters who save at the same moment would wait
-for fifty of them in a row. Here whoever comes first commits what has arrived until then for all,
-and the first of those who came meanwhile is the next. Nobody's result is known before the flush.
-
-Writes what raters say, many submissions in one transaction, each of them once.
+A flush to the disk takes milliseconds, whatever is flushed. If fifty raters save at the same
+moment, fifty flushes in a row would be slow. The first of them commits everything that has arrived,
+for all; the first of those who came in the meantime commits next. Nobody gets a result before the
+flush.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Result = TypeVar("Result")
 
 
 class GroupCommit(Generic[Request, Result]):
-    """Calls `commit` with all requests that wait; it returns a result or an error for each."""
+    """Calls `commit` with all waiting requests; it returns a result or an error for each."""
 
     def __init__(self, commit: Callable[[Sequence[Request]], Sequence[Result | Exception]]) -> None:
         self._commit = commit
@@ -69,7 +68,7 @@ class GroupCommit(Generic[Request, Result]):
 
 
 class _Waiting(Generic[Request, Result]):
-    """Woken with an outcome, or without one: then it is its turn to commit."""
+    """A waiting request. If it is woken without an outcome, it is its turn to commit."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -78,12 +77,12 @@ class _Waiting(Generic[Request, Result]):
 
 
 MOST_TRIES = 5
-"""Of a save that meets another save of the same submission in another process."""
+"""The number of tries if another process saves the same submission."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """`answers` as JSON; `name` is what the browser calls this submission."""
+    """`answers` is JSON; `name` is the browser's name for this submission."""
 
     rater: int
     position: int
@@ -106,7 +105,7 @@ def group_commit(engine: Engine, address: Address) -> GroupCommit[Submission, Sa
     """Saves that come at the same time share a commit."""
 
     def save_all(batch: Sequence[Submission]) -> list[Saved | Exception]:
-        """In one transaction; where that fails, each in its own, to find out whose fault it is."""
+        """Saves in one transaction; if that fails, each in its own, to find the culprit."""
         try:
             with writing(engine, address) as connection:
                 return [*_save(connection, batch)]
@@ -126,7 +125,7 @@ def group_commit(engine: Engine, address: Address) -> GroupCommit[Submission, Sa
 
 
 def _save(connection: Connection, batch: Sequence[Submission]) -> list[Saved]:
-    """Two statements, however many submissions: what is known of them, and what is new."""
+    """Two statements for any number of submissions: read the known ones, insert the new ones."""
     given = schema.ratings.c
     known: dict[tuple[int, int, str], tuple[int, str]] = {}
     for row in connection.execute(
