@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.agreement.bootstrap import Progress
 from dialeval.agreement.metric_ranking import MetricRanking, TestName, rank_metrics
 from dialeval.agreement.rated import RatedLevel, Target, rated_run, rated_samples
 from dialeval.agreement.raters import QualityRaters, rater_reports
@@ -31,6 +30,7 @@ from dialeval.agreement.table import AgreementRow, By, agreement_rows
 from dialeval.errors import UsageError
 from dialeval.limits import USUAL
 from dialeval.metric import Direction
+from dialeval.progress import Progress
 from dialeval.readers.source import is_database
 from dialeval.runs.run import Run, open_run
 

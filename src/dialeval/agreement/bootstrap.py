@@ -79,6 +79,7 @@ import numpy as np
 from dialeval.agreement.coefficient import Coefficient
 from dialeval.agreement.ranks import Counts, Floats
 from dialeval.agreement.student import normal_quantile, student_quantile
+from dialeval.progress import Progress
 
 if TYPE_CHECKING:
     from dialeval.agreement.correlation import Name
@@ -93,8 +94,6 @@ FEWEST_ITEMS = 5
 Alternative = Literal["two-sided", "greater"]
 """`greater`: the first is better than the second. Choose it before you look at the data."""
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of finished rounds and of all rounds."""
 Result = TypeVar("Result")
 
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.agreement.bootstrap import Progress, Resampling
+from dialeval.agreement.bootstrap import Resampling
 from dialeval.agreement.findings import (
     Change,
     Compared,
@@ -50,6 +50,7 @@ from dialeval.agreement.joining import (
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.significance import PairedTest, holm, paired_bootstrap, paired_permutation
 from dialeval.errors import UsageError, did_you_mean
+from dialeval.progress import Progress
 
 if TYPE_CHECKING:
     from dialeval.metric import Direction

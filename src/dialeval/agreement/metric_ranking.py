@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.bootstrap import Progress, Resampling
+from dialeval.agreement.bootstrap import Resampling
 from dialeval.agreement.correlation import system_means
 from dialeval.agreement.perm_both import CorrelationLevel, perm_both
 from dialeval.agreement.significance import (
@@ -42,6 +42,7 @@ from dialeval.agreement.table import (
     scored_qualities,
 )
 from dialeval.errors import UsageError
+from dialeval.progress import Progress
 
 if TYPE_CHECKING:
     from dialeval.agreement.rated import RatedLevel

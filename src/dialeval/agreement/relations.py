@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.bootstrap import Progress
 from dialeval.agreement.ranks import Floats, Integers
 from dialeval.agreement.significance import CoefficientName
 from dialeval.agreement.table import By, correlate, points_label
 from dialeval.errors import UsageError
+from dialeval.progress import Progress
 
 if TYPE_CHECKING:
     from dialeval.agreement.coefficient import Coefficient

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.bootstrap import Bootstrap, Progress
+from dialeval.agreement.bootstrap import Bootstrap
 from dialeval.agreement.coefficient import Coefficient, maximum_over_raters
 from dialeval.agreement.correlation import (
     NAMES,
@@ -38,6 +38,7 @@ from dialeval.agreement.pairwise import PairwiseAccuracy, pairwise_accuracy
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.rated import RatedLevel
 from dialeval.errors import UsageError, did_you_mean
+from dialeval.progress import Progress
 
 if TYPE_CHECKING:
     from dialeval.metric import Direction

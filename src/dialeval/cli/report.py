@@ -14,7 +14,7 @@ from dialeval.cli.agree import Metrics, Workers, usual_workers
 from dialeval.cli.arguments import Quiet
 
 if TYPE_CHECKING:
-    from dialeval.agreement.bootstrap import Progress
+    from dialeval.progress import Progress
 
 
 def report(

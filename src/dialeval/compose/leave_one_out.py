@@ -17,7 +17,7 @@ mean over all qualities: `Trial.weights` says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -42,6 +42,7 @@ from dialeval.compose.fitting import (
 from dialeval.compose.gathering import Gathered, are_relatives, gather
 from dialeval.errors import UsageError
 from dialeval.metrics.composition import OVERALL, Chosen, Composition, Power
+from dialeval.progress import Progress, silent
 from dialeval.runs.run import Run, open_run
 
 CRS, AVERAGE = "crs", "average"
@@ -147,7 +148,7 @@ class MethodSummary:
 def leave_each_out(
     gathered: Gathered,
     options: FitOptions = PAPER,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
     scales: Sequence[Scale] = (),
 ) -> LeaveOneOut:
     """Leaves out each family of data sets once; of equal sets the first is tried. With `scales`,
@@ -251,7 +252,7 @@ def fit_runs(
     scale: Scale | Literal["best"] | None = None,
     paper: bool = False,
     leave_one_out: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Fit:
     """`dialeval.compose.fit`: the weights of a composition, fitted on rated runs.
 

@@ -30,7 +30,7 @@ from dialeval.report.summary import pooled_scores, summaries
 from dialeval.storage import write_text
 
 if TYPE_CHECKING:
-    from dialeval.agreement.bootstrap import Progress
+    from dialeval.progress import Progress
 
 SAMPLE = 1000
 MOST_PAIR_PICTURES = 3

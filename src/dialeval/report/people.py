@@ -20,8 +20,8 @@ from dialeval.agreement.table import (
 from dialeval.sample import Rating, Sample
 
 if TYPE_CHECKING:
-    from dialeval.agreement.bootstrap import Progress
     from dialeval.pictures.drawing import Drawing
+    from dialeval.progress import Progress
     from dialeval.runs.run import Run
     from dialeval.sample import Level
 
