@@ -10,7 +10,7 @@ from dialeval.errors import UsageError
 from dialeval.sample import Rating, Sample, Turn, Variant
 from dialeval.storage import (
     atomic_path,
-    held,
+    locked,
     samples_to_table,
     table_to_samples,
     write_json,
@@ -114,7 +114,10 @@ def test_a_directory_as_the_file_to_write_is_named_and_kept(tmp_path):
 
 def test_a_directory_below_a_file_is_a_slip_of_the_pen(tmp_path):
     (tmp_path / "chats.jsonl").write_text("")
-    with pytest.raises(UsageError, match="Choose another -o"), held(tmp_path / "chats.jsonl" / "x"):
+    with (
+        pytest.raises(UsageError, match="Choose another -o"),
+        locked(tmp_path / "chats.jsonl" / "x"),
+    ):
         pass
 
 

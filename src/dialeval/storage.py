@@ -112,7 +112,7 @@ def open_parquet(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
 
 
 @contextmanager
-def held(directory: Path) -> Iterator[None]:
+def locked(directory: Path) -> Iterator[None]:
     """Makes the directory and holds it: a second process gets a clear message, not a mess."""
     from filelock import FileLock, Timeout
 

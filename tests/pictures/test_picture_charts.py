@@ -32,9 +32,17 @@ from dialeval.pictures import (
     scatter_plot,
     small_multiples,
 )
-from dialeval.pictures.drawing import Circle, Line, Polyline, Rect
+from dialeval.pictures.drawing import (
+    DARK,
+    LIGHT,
+    SERIES,
+    Circle,
+    Line,
+    Polyline,
+    Rect,
+    colour_groups,
+)
 from dialeval.pictures.matrix import STRONG, strength
-from dialeval.pictures.palette import DARK, LIGHT, SERIES, colour_groups
 from dialeval.pictures.scatter import fit_line, spread_ties
 from dialeval.training.card import draw_curve
 

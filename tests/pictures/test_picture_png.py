@@ -11,8 +11,7 @@ from PIL import Image
 
 from dialeval.errors import UsageError
 from dialeval.pictures import Bar, Drawing, bar_chart, scatter_plot
-from dialeval.pictures.drawing import Circle, Line, Polyline, Rect, Text
-from dialeval.pictures.palette import LIGHT
+from dialeval.pictures.drawing import LIGHT, Circle, Line, Polyline, Rect, Text
 
 
 def painted(*shapes, width=100, height=60, scale=2):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from dialeval.pictures.drawing import Drawing, Line, Rect, Shape, Text
+from dialeval.pictures.drawing import Drawing, Line, Rect, Shape, Text, colour_groups
 from dialeval.pictures.frame import (
     PAD,
     SMALL_SIZE,
@@ -16,11 +16,12 @@ from dialeval.pictures.frame import (
     heading,
     nothing,
     sentences,
+    shorten,
+    text_width,
+    tip_text,
     x_axis,
 )
-from dialeval.pictures.palette import colour_groups
 from dialeval.pictures.scale import Scale, data_range, drawable, short_number, two_decimals
-from dialeval.pictures.words import shorten, text_width, tip_text
 
 BARS_WIDTH = 620.0
 LABEL_ROOM = 190.0

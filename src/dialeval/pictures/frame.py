@@ -1,14 +1,89 @@
-"""What all charts share: title, legend and note around the plot, axes, and the empty picture."""
+"""What all charts share: title, legend and note around the plot, axes, and the empty picture.
+
+Text must fit: how wide it is about, where to cut it, where to break it. An SVG is drawn with
+whatever font the reader has. Widths here are those of DejaVu Sans, the widest of the usual sans-
+serif fonts, so that what fits here fits elsewhere too.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from dialeval.pictures.drawing import Circle, Drawing, Line, Polyline, Rect, Shape, Text
-from dialeval.pictures.palette import OTHERS
+from dialeval.errors import UsageError
+from dialeval.pictures.drawing import OTHERS, Circle, Drawing, Line, Polyline, Rect, Shape, Text
 from dialeval.pictures.scale import Range, Scale, fitting_ticks
-from dialeval.pictures.words import shorten, text_width, tip_text, wrap
+from dialeval.safe_text import clean
+
+BOLD = 1.1
+TIP_LENGTH = 300
+
+_WIDTHS = {  # thousandths of the font size
+    **dict.fromkeys("ijl'", 280),
+    **dict.fromkeys(" .,IJ", 318),
+    **dict.fromkeys(":;/|\\f", 352),
+    **dict.fromkeys("()[]-rt!", 411),
+    **dict.fromkeys('"*_csz?', 550),
+    **dict.fromkeys("abdeghknopquvxyFL", 636),
+    **dict.fromkeys("0123456789${}EPSTY", 636),
+    **dict.fromkeys("ABCKRVXZ", 700),
+    **dict.fromkeys("DGHNOQU&", 790),
+    **dict.fromkeys("wM+=<>#^~−", 863),
+    **dict.fromkeys("mW%@…\ufffd", 1030),
+}
+
+
+@lru_cache(maxsize=4096)
+def _character_width(char: str) -> int:
+    if char in _WIDTHS:
+        return _WIDTHS[char]
+    if unicodedata.combining(char):
+        return 0
+    return 1100 if unicodedata.east_asian_width(char) in "WF" else 800
+
+
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    return sum(map(_character_width, text)) * size / 1000 * (BOLD if bold else 1)
+
+
+def shorten(text: str, room: float, size: float, bold: bool = False) -> str:
+    """The text on one line, its end replaced by an ellipsis where it is wider than `room`."""
+    # A character with a width takes at least a quarter of the size: no need to measure a megabyte.
+    start = clean(text[: int(8 * room / size) + 64])
+    if len(start) >= len(text) and text_width(start, size, bold) <= room:
+        return start
+    room -= text_width("…", size, bold)
+    used, end = 0.0, 0
+    for char in start:
+        used += text_width(char, size, bold)
+        if used > room:
+            break
+        end += 1
+    return start[:end].rstrip() + "…"
+
+
+def wrap(text: str, room: float, size: float, lines: int, bold: bool = False) -> list[str]:
+    """The text broken at spaces into at most so many lines; the last one is shortened."""
+    words = clean(text[: lines * (int(8 * room / size) + 64)]).split()
+    done: list[str] = []
+    while words and len(done) < lines - 1:
+        taken = 1
+        while taken < len(words) and (text_width(" ".join(words[: taken + 1]), size, bold) <= room):
+            taken += 1
+        done.append(shorten(" ".join(words[:taken]), room, size, bold))
+        words = words[taken:]
+    if words:
+        done.append(shorten(" ".join(words), room, size, bold))
+    return done
+
+
+def tip_text(text: str) -> str:
+    """Text for a tooltip: long enough for any name, never a whole document."""
+    start = clean(text[:TIP_LENGTH])
+    return start + "…" if len(text) > TIP_LENGTH else start
+
 
 WIDTH = 520.0
 PAD = 16.0
@@ -165,3 +240,26 @@ def _small_width(text: str) -> float:
 
 def _tip(full: str, shown: str) -> str:
     return tip_text(full) if full != shown else ""
+
+
+def small_multiples(drawings: Sequence[Drawing], columns: int = 3, title: str = "") -> Drawing:
+    """The drawings row by row; a column is as wide as its widest, a row as high as its highest."""
+    if columns < 1:
+        raise UsageError(f"columns is {columns}, but has to be 1 or more")
+    if not drawings:
+        return nothing(title)
+    columns = min(columns, len(drawings))
+    rows = [drawings[i : i + columns] for i in range(0, len(drawings), columns)]
+    widths = [max(d.width for d in drawings[i::columns]) for i in range(columns)]
+    width = sum(widths)
+    head = heading(title, (), width)
+    shapes: list[Shape] = list(head.shapes)
+    y = head.bottom if title else 0.0
+    for row in rows:
+        x = 0.0
+        for drawing, column in zip(row, widths, strict=False):
+            shapes += [shape.moved(x, y) for shape in drawing.shapes]
+            x += column
+        y += max(drawing.height for drawing in row)
+    parts = (f"{drawing.title}: {drawing.description}" for drawing in drawings)
+    return Drawing(width, y + (PAD if title else 0), tuple(shapes), title, sentences(*parts))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from dialeval.pictures.drawing import Circle, Drawing, Point, Polyline, Shape
-from dialeval.pictures.frame import WIDTH, Key, nothing, plane, sentences
-from dialeval.pictures.palette import SERIES
+from dialeval.pictures.drawing import SERIES, Circle, Drawing, Point, Polyline, Shape
+from dialeval.pictures.frame import WIDTH, Key, nothing, plane, sentences, tip_text
 from dialeval.pictures.scale import data_range, drawable, drawable_on_log, log_range, short_number
-from dialeval.pictures.words import tip_text
 
 MARKED_POINTS = 120
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 3))

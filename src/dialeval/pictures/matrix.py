@@ -19,9 +19,11 @@ from dialeval.pictures.frame import (
     heading,
     nothing,
     sentences,
+    shorten,
+    text_width,
+    tip_text,
 )
 from dialeval.pictures.scale import Range, drawable, short_number, two_decimals
-from dialeval.pictures.words import shorten, text_width, tip_text
 
 LABEL_ROOM = 150.0
 LARGEST_CELL, SMALLEST_CELL, GRID = 56.0, 10.0, 760.0

@@ -16,8 +16,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dialeval.errors import UsageError
-from dialeval.pictures.drawing import Circle, Drawing, Line, Point, Polyline, Rect, Shape, Text
-from dialeval.pictures.palette import LIGHT
+from dialeval.pictures.drawing import (
+    LIGHT,
+    Circle,
+    Drawing,
+    Line,
+    Point,
+    Polyline,
+    Rect,
+    Shape,
+    Text,
+)
 from dialeval.safe_text import clean
 
 if TYPE_CHECKING:

@@ -15,11 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from dialeval.errors import UsageError
-from dialeval.pictures.drawing import Circle, Drawing, Line, Rect, Shape
-from dialeval.pictures.frame import WIDTH, Plane, group_keys, nothing, plane, sentences
-from dialeval.pictures.palette import OTHERS, SERIES, colour_groups
+from dialeval.pictures.drawing import (
+    OTHERS,
+    SERIES,
+    Circle,
+    Drawing,
+    Line,
+    Rect,
+    Shape,
+    colour_groups,
+)
+from dialeval.pictures.frame import WIDTH, Plane, group_keys, nothing, plane, sentences, tip_text
 from dialeval.pictures.scale import LARGEST, Scale, data_range, short_number
-from dialeval.pictures.words import tip_text
 
 MOST_POINTS, MOST_TIPS = 4000, 500
 SQUARE = 4.0

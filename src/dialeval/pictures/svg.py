@@ -13,8 +13,17 @@ from collections.abc import Iterable
 from html import escape
 from itertools import groupby
 
-from dialeval.pictures.drawing import Circle, Drawing, Line, Polyline, Rect, Shape, Text
-from dialeval.pictures.palette import DARK, LIGHT
+from dialeval.pictures.drawing import (
+    DARK,
+    LIGHT,
+    Circle,
+    Drawing,
+    Line,
+    Polyline,
+    Rect,
+    Shape,
+    Text,
+)
 from dialeval.safe_text import clean
 
 FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"

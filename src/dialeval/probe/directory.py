@@ -25,7 +25,7 @@ from dialeval.errors import InputError, Problem, UsageError
 from dialeval.limits import OWN
 from dialeval.probe.exchange import DAMAGED, Exchange, Key, read_exchanges
 from dialeval.sample import Sample
-from dialeval.storage import atomic_path, held, sha256_of, write_json
+from dialeval.storage import atomic_path, locked, sha256_of, write_json
 from dialeval.strict_json import parse, read_object
 from dialeval.version import __version__
 
@@ -131,7 +131,7 @@ class ProbeDirectory:
     def exclusive(self, overwrite: bool = False) -> Iterator[None]:
         """Holds the directory, for a new probe or the same one."""
         self._check_is_probe_or_empty()
-        with held(self.path):
+        with locked(self.path):
             if overwrite:
                 for name in (SETTINGS, SAMPLES, EXCHANGES, QUERIES):
                     (self.path / name).unlink(missing_ok=True)

@@ -7,11 +7,20 @@ from collections.abc import Mapping
 import numpy as np
 
 from dialeval.agreement.ranks import Floats
-from dialeval.pictures.drawing import Drawing, Line, Rect, Shape, Text
-from dialeval.pictures.frame import PAD, SMALL_SIZE, TEXT_SIZE, heading, nothing, sentences, x_axis
-from dialeval.pictures.palette import OTHERS, colour_groups
+from dialeval.pictures.drawing import OTHERS, Drawing, Line, Rect, Shape, Text, colour_groups
+from dialeval.pictures.frame import (
+    PAD,
+    SMALL_SIZE,
+    TEXT_SIZE,
+    heading,
+    nothing,
+    sentences,
+    shorten,
+    text_width,
+    tip_text,
+    x_axis,
+)
 from dialeval.pictures.scale import Scale, data_range, short_number
-from dialeval.pictures.words import shorten, text_width, tip_text
 
 BINS = 28
 WIDTH, ROW, GAP = 440.0, 44.0, 10.0

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import DialevalError, JobError, UsageError
-from dialeval.storage import PARQUET, atomic_path, held, naming, record_digest, write_json
+from dialeval.storage import PARQUET, atomic_path, locked, naming, record_digest, write_json
 from dialeval.strict_json import read_object
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class RunDirectory:
     def exclusive(self, overwrite: bool = False) -> Iterator[None]:
         """Holds the directory, for a new run or the same one."""
         self._check_is_run_or_empty()
-        with held(self.path):
+        with locked(self.path):
             if overwrite:
                 self._clear()
             self._tidy()

@@ -23,7 +23,7 @@ from dialeval.errors import DialevalError, UsageError
 from dialeval.model_store.locate import offline
 from dialeval.model_store.store import RECORD, write_record
 from dialeval.model_store.weights import side_files, weight_files
-from dialeval.storage import held
+from dialeval.storage import locked
 from dialeval.training import loop
 from dialeval.training.card import Card, licence_of
 from dialeval.training.recipe import Progress, Recipe
@@ -129,7 +129,7 @@ def exclusive(out: Path) -> Iterator[None]:
     """Makes the directory and locks it. A record of the files is left with them, so that damage is
     found when the part is used; a directory that stays empty is removed."""
     is_new = not out.exists()
-    with held(out):
+    with locked(out):
         for leftover in out.glob(".*.*.*"):  # what a killed process was writing
             leftover.unlink()
         try:
