@@ -53,6 +53,18 @@ def test_a_damaged_rating_is_named_and_the_others_come_out(tmp_path, job, wrong)
     store.close()
 
 
+@pytest.mark.parametrize("wrong", [b"", b"\xff", "", 7])
+def test_a_rater_whose_name_is_damaged_has_the_usual_one(tmp_path, wrong):
+    path = rated(tmp_path / "ratings.db", rating_job())
+    spoil(path, "UPDATE raters SET name = ? WHERE number = 1", wrong)
+    store = open_store(str(path), read_only=True)
+    assert "rater-1" in {one.rater for one in store.counted()}
+    assert "rater-1" in store.totals()
+    assert store.raters()[0].name == "rater-1"
+    assert list(store.damaged) == [f"{path}: the name of rater 1 is damaged, who is called rater-1"]
+    store.close()
+
+
 @pytest.mark.parametrize("job", [rating_job, comparison_job])
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_damaged_task_does_not_take_its_ratings_along(tmp_path, job, wrong):

@@ -289,6 +289,13 @@ def test_the_doctor_looks_at_unfinished_runs_too(tmp_path):
     assert examine_run(tmp_path / "run")[-1].finding.startswith("2 whole, 1 damaged")
 
 
+def test_the_doctor_misses_the_manifest_of_a_run_whose_scores_are_there(run):
+    (run / "manifest.json").unlink()
+    last = examine_run(run)[-1]
+    assert (last.what, last.status) == (str(run / "manifest.json"), "failed")
+    assert last.finding.startswith("is missing, though the scores are here")
+
+
 def test_a_full_disk_names_the_file(tmp_path):
     """A limit on the size of files stands in for it: the system refuses the write in the same
     place."""

@@ -85,6 +85,11 @@ def _unfinished(directory: Path) -> Iterator[Finding]:
     problem = place.job_damage()
     yield Finding("job.json", "failed" if problem else "ok", problem or "as it was written")
     whole, damaged = place.count_shards()
+    # Shards are removed after the manifest was written, so that it was there before.
+    if not (whole or damaged) and any(directory.glob("scores*")):
+        missing = "is missing, though the scores are here: repeat the command that made the run"
+        yield Finding("manifest.json", "failed", missing)
+        return
     yield Finding("run", "absent", "unfinished: repeat the command that started it")
     again = f"{damaged} damaged, which will be scored again"
     remark = f"{whole} whole" + (f", {again}" if damaged else "")

@@ -21,7 +21,7 @@ from dialeval.rating.database import Address, connect, parse_address, reading, w
 from dialeval.rating.design import Design, assignments, design
 from dialeval.rating.job import Job
 from dialeval.rating.material import Material
-from dialeval.rating.store import Store, read_tasks
+from dialeval.rating.store import Store, read_tasks, usual_name
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -143,7 +143,7 @@ def _add_raters(
     connection: Connection, job: Job, known: int, total: int, progress: Progress
 ) -> None:
     for number in range(known + 1, total + 1):
-        rater = {"number": number, "name": f"rater-{number}", "token": secrets.token_urlsafe(16)}
+        rater = {"number": number, "name": usual_name(number), "token": secrets.token_urlsafe(16)}
         connection.execute(insert(schema.raters), rater)
         rows = [
             {

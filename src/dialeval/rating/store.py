@@ -65,6 +65,11 @@ class Counted:
     saved_at: str
 
 
+def usual_name(number: int) -> str:
+    """What a rater is called, from 1 on: there are no names of people in a database."""
+    return f"rater-{number}"
+
+
 class Store:
     """An opened rating database. `job` holds everything but the tasks, which may be many."""
 
@@ -87,7 +92,20 @@ class Store:
     def raters(self) -> list[Rater]:
         with reading(self.engine, self.address) as connection:
             rows = connection.execute(select(schema.raters).order_by(schema.raters.c.number))
-            return [Rater(*row) for row in rows]
+            return [self._rater(row) for row in rows]
+
+    def _rater(self, row: Any) -> Rater:
+        return Rater(row.number, self._name(row.number, row.name), str(row.token))
+
+    def _name(self, number: int, name: object) -> str:
+        """SQLite keeps any value in any column: what is no name gives way to the usual one."""
+        if isinstance(name, str) and name:
+            return name
+        usual = usual_name(number)
+        self.damaged[
+            f"{self.address.shown}: the name of rater {number} is damaged, who is called {usual}"
+        ] = None
+        return usual
 
     def find_rater(self, token: str) -> Rater | None:
         return self._raters_by_token.get(token) or self._look_up(token)
@@ -101,7 +119,7 @@ class Store:
         with reading(self.engine, self.address) as connection:
             query = select(schema.raters).where(schema.raters.c.token == token)
             row = connection.execute(query).first()
-        return Rater(*row) if row else None
+        return self._rater(row) if row else None
 
     def tasks(self, *kinds: TaskKind) -> Iterator[Task]:
         """All tasks of these kinds (of none: all), in their order."""
@@ -207,6 +225,7 @@ class Store:
         query = (
             select(
                 given.number,
+                schema.raters.c.number.label("rater_number"),
                 schema.raters.c.name.label("rater"),
                 given.position,
                 own.task,
@@ -227,22 +246,26 @@ class Store:
             rows = connection.execute(query).all()
         found = []
         for row in rows:
+            name = self._name(row.rater_number, row.rater)
             if (answers := _answers(row.answers, self.job)) is None:
-                self._lacks(f"rating {row.number} of {row.rater}")
-            else:
-                found.append(Counted(**{**row._mapping, "answers": answers}))
+                self._lacks(f"rating {row.number} of {name}")
+                continue
+            record = {**row._mapping, "rater": name, "answers": answers}
+            del record["rater_number"]
+            found.append(Counted(**{**record, "saved_at": str(row.saved_at)}))
         return found
 
     def totals(self) -> dict[str, int]:
         """Rater -> pages to rate."""
         query = (
-            select(schema.raters.c.name, func.count())
+            select(schema.raters.c.number, schema.raters.c.name, func.count())
             .join(schema.assignments, schema.assignments.c.rater == schema.raters.c.number)
             .group_by(schema.raters.c.number, schema.raters.c.name)
             .order_by(schema.raters.c.number)
         )
         with reading(self.engine, self.address) as connection:
-            return {row[0]: row[1] for row in connection.execute(query)}
+            rows = connection.execute(query).all()
+        return {self._name(number, name): pages for number, name, pages in rows}
 
 
 def read_tasks(
