@@ -1,6 +1,7 @@
 """Is a difference real? Small cases, other libraries, laws, and calibration under the null."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,8 +13,7 @@ from dialeval.agreement.perm_both import perm_both
 from dialeval.agreement.significance import (
     draw_lines,
     holm,
-    paired_bootstrap,
-    paired_permutation,
+    paired_test,
     williams_p,
     williams_test,
 )
@@ -21,6 +21,9 @@ from dialeval.agreement.significance import (
 SIMULATIONS = 2000
 
 unhurried = settings(deadline=None)
+
+paired_bootstrap = partial(paired_test, "bootstrap")
+paired_permutation = partial(paired_test, "permutation")
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ from dialeval.agreement.joining import (
     sides_of,
 )
 from dialeval.agreement.ranks import Floats
-from dialeval.agreement.significance import PairedTest, holm, paired_bootstrap, paired_permutation
+from dialeval.agreement.significance import PairedTest, holm, paired_test
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.progress import Progress
 
@@ -204,7 +204,8 @@ def _compare(
             for half in range(2)
         )
         columns = table[:, b], table[:, a]
-        tests.append((paired_permutation(*columns, first), paired_bootstrap(*columns, second)))
+        permuted = paired_test("permutation", *columns, first)
+        tests.append((permuted, paired_test("bootstrap", *columns, second)))
     results = iter(zip(tests, holm([one.p for one, _ in tests]), strict=True))
     return [
         _not_compared(level, label, table, pair)

@@ -26,7 +26,7 @@ a swap makes the scores of a group equal, its r counts as 0 in that round.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -76,20 +76,11 @@ def perm_both(
 
     correlate = pearson if coefficient == "pearson" else spearman
     between = correlate(first, second)
+    untested = MetricTest(
+        "perm-both", coefficient, alternative, None, None, between.value, None, None, n, missing
+    )
     if reason := _refusal((first, second, human), groups_of, level):
-        return MetricTest(
-            "perm-both",
-            coefficient,
-            alternative,
-            first=None,
-            second=None,
-            between=between.value,
-            difference=None,
-            p=None,
-            n=n,
-            n_missing=missing,
-            reason=reason,
-        )
+        return replace(untested, reason=reason)
     first, second = ((side - side.mean()) / side.std() for side in (first, second))
     if level != "turn":
         both = _of_groups(first, second, human, groups_of, level, coefficient == "spearman")
@@ -102,19 +93,8 @@ def perm_both(
 
     r1, r2 = (float(side[0]) for side in both(np.zeros((1, n), dtype=bool)))
     p = p_value(resample(delta, n, resampling), r1 - r2, 1.0, alternative)
-    return MetricTest(
-        "perm-both",
-        coefficient,
-        alternative,
-        first=r1,
-        second=r2,
-        between=between.value,
-        difference=r1 - r2,
-        p=p,
-        n=n,
-        n_missing=missing,
-        rounds=resampling.rounds,
-    )
+    rounds = resampling.rounds
+    return replace(untested, first=r1, second=r2, difference=r1 - r2, p=p, rounds=rounds)
 
 
 def _refusal(sides: Sequence[Floats], groups: _Groups, level: CorrelationLevel) -> str:

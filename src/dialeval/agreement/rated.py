@@ -289,15 +289,30 @@ def _rater(wanted: str, raters: Sequence[str], quality: str) -> int:
 
 def _table(ratings: Sequence[Rating]) -> tuple[Floats, list[str]]:
     """Raters are identified by name if the data has names, else by position."""
-    numbers: dict[str, int] = {}
+    return ratings_matrix(
+        [
+            zip(
+                one.raters or [f"rater{i + 1}" for i in range(len(one.values))],
+                one.values,
+                strict=False,
+            )
+            for one in ratings
+        ]
+    )
+
+
+def ratings_matrix(
+    items: Sequence[Iterable[tuple[str, float | None]]], raters: Iterable[str] = ()
+) -> tuple[Floats, list[str]]:
+    """The table of ratings from (rater, rating) pairs of each item; `raters` come first."""
+    numbers = {name: column for column, name in enumerate(raters)}
     cells: list[tuple[int, int, float]] = []
-    for row, rating in enumerate(ratings):
-        names = rating.raters or [f"rater{i + 1}" for i in range(len(rating.values))]
-        for name, value in zip(names, rating.values, strict=False):
+    for row, given in enumerate(items):
+        for name, value in given:
             column = numbers.setdefault(name, len(numbers))
             if value is not None:
                 cells.append((row, column, value))
-    table = np.full((len(ratings), len(numbers)), np.nan)
+    table = np.full((len(items), len(numbers)), np.nan)
     for row, column, value in cells:
         table[row, column] = value
     return table, list(numbers)

@@ -118,33 +118,14 @@ class PairedTest:
         return asdict(self)
 
 
-def paired_permutation(
-    first: Floats,
-    second: Floats,
-    resampling: Resampling,
-    alternative: Alternative = "two-sided",
-) -> PairedTest:
-    """Permutation test by sign flips of the differences. NaN is a missing score."""
-    return _paired("permutation", first, second, resampling, alternative)
-
-
-def paired_bootstrap(
-    first: Floats,
-    second: Floats,
-    resampling: Resampling,
-    alternative: Alternative = "two-sided",
-) -> PairedTest:
-    """Bootstrap test of the mean difference, with its interval. NaN is a missing score."""
-    return _paired("bootstrap", first, second, resampling, alternative)
-
-
-def _paired(
+def paired_test(
     method: PairedMethod,
     first: Floats,
     second: Floats,
     resampling: Resampling,
-    alternative: Alternative,
+    alternative: Alternative = "two-sided",
 ) -> PairedTest:
+    """Tests the mean difference; the bootstrap also gives its interval. NaN is a missing score."""
     both = ~(np.isnan(first) | np.isnan(second))
     n, missing = int(both.sum()), int((~both).sum())
     differences = first[both] - second[both]

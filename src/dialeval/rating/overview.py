@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dialeval.agreement.coefficient import Coefficient, record_of
-from dialeval.agreement.ranks import Floats
+from dialeval.agreement.rated import ratings_matrix
 from dialeval.agreement.raters import fleiss_kappa, krippendorff_alpha
 from dialeval.agreement.student import normal_quantile
 from dialeval.rating.bradley_terry import Outcome, Ranking, bradley_terry
@@ -144,7 +144,8 @@ def _rater(
 def _agreement(
     quality: str, answers: Mapping[int, Sequence[Counted]], names: Sequence[str], job: Job
 ) -> QualityAgreement:
-    table = _table(quality, answers, names)
+    given_by = [[(one.rater, one.answers[quality]) for one in own] for own in answers.values()]
+    table, _ = ratings_matrix(given_by, names)
     given = table[~np.isnan(table)]
     mean = float(given.mean()) if len(given) and job.kind == "rate" else None
     if job.kind == "compare":
@@ -156,16 +157,6 @@ def _agreement(
         krippendorff_alpha(table, "interval" if job.kind == "compare" else "ordinal"),
         fleiss_kappa(table),
     )
-
-
-def _table(quality: str, answers: Mapping[int, Sequence[Counted]], names: Sequence[str]) -> Floats:
-    """A matrix of tasks x raters, NaN where nobody answered."""
-    columns = {name: place for place, name in enumerate(names)}
-    table = np.full((len(answers), len(names)), np.nan)
-    for row, of_task in enumerate(answers.values()):
-        for one in of_task:
-            table[row, columns[one.rater]] = one.answers[quality]
-    return table
 
 
 def _preferences(
