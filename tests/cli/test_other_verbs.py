@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from dialeval.model_store.catalogue import CATALOGUE
 from dialeval.registry import METRICS
 
 EXAMPLE = "examples/three-bots.jsonl"
@@ -267,3 +268,13 @@ def test_the_doctor_examines_a_run_and_exits_1_if_it_is_damaged(dialeval, tmp_pa
     for verb in ("report", "export", "compare", "agree"):
         done = dialeval(verb, str(run), *(["-o", str(tmp_path / "x.html")] * (verb == "report")))
         assert (done.code, "scores.parquet has" in done.err) == (2, True), (verb, done.err)
+
+
+def test_the_list_of_models_says_which_languages_they_know(dialeval, monkeypatch, tmp_path):
+    monkeypatch.setenv("DIALEVAL_MODELS", str(tmp_path))
+    records = {one["name"]: one for one in json.loads(dialeval("models", "--json").out)}
+    known = {name: entry.languages for name, entry in CATALOGUE.items()}
+    assert {name: tuple(record["languages"]) for name, record in records.items()} == known
+    assert ("zh",) in known.values()
+    monkeypatch.setenv("COLUMNS", "300")
+    assert "languages" in dialeval("models").out.splitlines()[0]

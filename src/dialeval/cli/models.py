@@ -32,11 +32,12 @@ def models(context: typer.Context, as_json: Json = False) -> None:
         typer.echo(json.dumps([model.to_record() for model in found], indent=2))
         return
     print_table(
-        ["model", "role", "preset", "here", "size", "licence", "what it is"],
+        ["model", "role", "languages", "preset", "here", "size", "licence", "what it is"],
         [
             [
                 model.name,
                 model.role,
+                ", ".join(model.languages) or "any",
                 ", ".join(model.presets),
                 _state(model),
                 _megabytes(model.on_disk or model.size),
@@ -45,7 +46,7 @@ def models(context: typer.Context, as_json: Json = False) -> None:
             ]
             for model in found
         ],
-        right=[4],
+        right=[5],
     )
     say("\nFetch: dialeval models get NAME, or --preset default.", style="dim")
     say("A metric takes any other model, too: a directory, or a hub id.", style="dim")

@@ -137,6 +137,8 @@ def _role(directory: Path, config: dict[str, Any]) -> Role:
     if config.get("model_type") == "dialeval-lstm":  # made by `dialeval train seq2seq`
         return "generator"
     names = config.get("architectures") or [""]
+    if not isinstance(names, list):
+        raise UsageError(f"{directory / 'config.json'}: architectures: expected a list of names")
     name = str(names[0])
     if config.get("is_encoder_decoder") or name.endswith("ForConditionalGeneration"):
         return "seq2seq-lm"
@@ -242,6 +244,7 @@ class Listed:
     on_disk: int
     damage: str
     lacks: str = ""
+    languages: tuple[str, ...] = ()
 
     @property
     def is_here(self) -> bool:
@@ -283,6 +286,7 @@ def _listed(entry: Entry) -> Listed:
         on_disk=_size(path) if path else 0,
         damage=damage(path) if path else "",
         lacks=_lacks(entry),
+        languages=entry.languages,
     )
 
 
