@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from dialeval.studies import catalogue
+from dialeval.studies import study as catalogue
 from dialeval.studies.study import Findings, Measured, Published, Study
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from dialeval.studies.behaviour import behaviour_pairs
-from dialeval.studies.catalogue import find_study
 from dialeval.studies.result import run_study
+from dialeval.studies.study import find_study
 
 
 def test_each_of_twelve_kinds_has_sixteen_pairs_to_learn_from_and_sixteen_to_test_with():

@@ -11,13 +11,18 @@ import pytest
 from dialeval.agreement.coefficient import Coefficient
 from dialeval.errors import UsageError
 from dialeval.places import cache_directory
-from dialeval.studies.catalogue import find_study
 from dialeval.studies.comparison import Cell, people_among_each_other
-from dialeval.studies.comparison_published import OURS, PUBLISHED
-from dialeval.studies.comparison_tables import overview_tables, short, wide_tables
-from dialeval.studies.render import result_markdown, table_cells, tables_for_people
+from dialeval.studies.comparison_tables import OURS, PUBLISHED, overview_tables, short, wide_tables
+from dialeval.studies.render import (
+    result_csv,
+    result_latex,
+    result_markdown,
+    save_result,
+    table_cells,
+    tables_for_people,
+)
 from dialeval.studies.result import run_study
-from dialeval.studies.saving import result_csv, result_latex, save_result
+from dialeval.studies.study import find_study
 
 np = pytest.importorskip("numpy")
 

@@ -8,10 +8,10 @@ import pytest
 from dialeval.errors import UsageError
 from dialeval.metrics.follow_ups import fed_qualities
 from dialeval.question import Embed
-from dialeval.studies.catalogue import find_study
 from dialeval.studies.full_fed import MODEL_OF_THE_PAPER, groups_by_model
 from dialeval.studies.full_follow_ups import TABLE_3
 from dialeval.studies.result import run_study
+from dialeval.studies.study import find_study
 
 COMPLAINT = "Not really relevant here."
 

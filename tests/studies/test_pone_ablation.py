@@ -12,10 +12,10 @@ from training.made_up_topics import TOPICS, Topics
 
 from dialeval.errors import UsageError
 from dialeval.studies import pone_ablation, pone_scorers
-from dialeval.studies.catalogue import find_study
 from dialeval.studies.pone_ablation import PRINTED, averages
 from dialeval.studies.pone_scorers import BASELINE, FULL, all_variants, check_positives, variants
 from dialeval.studies.result import run_study
+from dialeval.studies.study import find_study
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ import pytest
 
 from dialeval.errors import UsageError
 from dialeval.readers import load
-from dialeval.studies.catalogue import find_study
 from dialeval.studies.holistic_consistency_ws import contradictions_of
-from dialeval.studies.needs import find_missing
 from dialeval.studies.result import run_study
+from dialeval.studies.study import find_missing, find_study
 
 
 @pytest.fixture

@@ -7,11 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.errors import UsageError
-from dialeval.studies.catalogue import STUDIES, find_study, list_studies
-from dialeval.studies.needs import Data, find_data, find_missing
 from dialeval.studies.render import failure_lines, result_cells, result_markdown, verdict_line
 from dialeval.studies.result import lay_side_by_side, run_study
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
+from dialeval.studies.study import (
+    STUDIES,
+    Data,
+    Findings,
+    Measured,
+    Published,
+    Setting,
+    Study,
+    Table,
+    find_data,
+    find_missing,
+    find_study,
+    list_studies,
+)
 
 
 def study(measured, published=(), **fields):

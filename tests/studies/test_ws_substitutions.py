@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.studies.catalogue import find_study
 from dialeval.studies.result import run_study
-from dialeval.studies.study import Setting
+from dialeval.studies.study import Setting, find_study
 from dialeval.studies.ws_substitutions import FILE, STUDY, name_lines, read_group, substitutions
 
 LINES = [  # the order is shuffled: nouns, original, all, verbs, adjectives and adverbs

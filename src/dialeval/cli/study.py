@@ -130,9 +130,8 @@ def _data_directory(place: Path | None) -> Iterator[None]:
 
 def _list(as_json: bool, as_markdown: bool) -> None:
     from dialeval.cli.terminal import print_table, say
-    from dialeval.studies.catalogue import list_studies
-    from dialeval.studies.needs import find_missing
     from dialeval.studies.render import list_cells, list_records, markdown_table
+    from dialeval.studies.study import find_missing, list_studies
 
     found = [
         (study, find_missing(study.needs, (*study.models, *study.asks))) for study in list_studies()
@@ -163,10 +162,9 @@ def _run(
     quiet: bool,
 ) -> None:
     from dialeval.cli.terminal import counting_bar
-    from dialeval.studies.catalogue import find_study
-    from dialeval.studies.render import failure_lines, result_markdown
+    from dialeval.studies.render import failure_lines, result_markdown, save_result
     from dialeval.studies.result import run_study
-    from dialeval.studies.saving import save_result
+    from dialeval.studies.study import find_study
 
     chosen = find_study(name)
     with counting_bar(chosen.name, quiet=quiet or as_json) as progress:

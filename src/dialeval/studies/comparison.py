@@ -36,8 +36,7 @@ from dialeval.studies.comparison_runs import (
     what_was_learned,
 )
 from dialeval.studies.comparison_tables import complete_table, overview_tables, quality_tables
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Setting, Study
+from dialeval.studies.study import Data, Findings, Setting, Study
 
 METRICS = (
     "length", "bleu", "rouge", "meteor", "chrf",

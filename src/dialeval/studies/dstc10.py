@@ -30,8 +30,7 @@ from dialeval.metrics.mme_judges import MME_CITATION
 from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
 from dialeval.studies.dstc10_table import MEANS
 from dialeval.studies.mme_ablation import percent
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 USR = ("Understandable", "Natural", "Maintains Context", "Engaging", "Uses Knowledge", "Overall")
 FILES: Mapping[str, tuple[str, ...]] = {

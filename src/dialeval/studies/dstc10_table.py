@@ -25,8 +25,7 @@ from dialeval.agreement.dstc10 import (
     two_level_mean,
 )
 from dialeval.registry import make_metrics
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 COLUMNS = (
     ("JSALT", "A"), ("ESL", "A"), ("NCM", "A"),

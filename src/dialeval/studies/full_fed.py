@@ -17,8 +17,7 @@ from dialeval.options import split_spec
 from dialeval.registry import METRICS, make_metric, make_metrics
 from dialeval.runs.run import Run
 from dialeval.sample import Level, Sample
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
 PAPER = (
     "De Bruyn, Lotfi, Buhmann, Daelemans: Open-Domain Dialog Evaluation using Follow-Ups"

@@ -34,8 +34,7 @@ from dialeval.studies.follow_up_selection import (
     select_follow_ups,
 )
 from dialeval.studies.full_fed import CITED, MODEL_OF_THE_PAPER, PAPER
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 CHOSEN = 5
 SHOWN = 10

@@ -20,8 +20,7 @@ from dialeval.sample import Sample
 from dialeval.studies.full_fed import groups_by_model
 from dialeval.studies.holistic_consistency_ws import TABLE_8
 from dialeval.studies.holistic_raters import CITED, PAPER
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 MODEL_OF_THE_PAPER = "roberta-large-mnli"
 RULE_OF_THE_PAPER = "consistency:pairs=last,lowercase=true"

@@ -26,8 +26,7 @@ from dialeval.agreement.correlation import Name, correlations
 from dialeval.errors import UsageError
 from dialeval.sample import Sample
 from dialeval.studies.holistic_raters import CITED, PAPER, RECOMPUTED
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
 FOLDER = "self_consistency/word_net"
 SLIPPED = {"baseline": "self_consistency/baseline", "CTG": "self_consistency/seq2seq"}

@@ -10,8 +10,7 @@ from __future__ import annotations
 import dialeval
 from dialeval.agreement.correlation import Name, correlations
 from dialeval.studies.holistic_raters import CITED, PAPER, RECOMPUTED
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
 FILES = {"coherence": "context_data_release.csv", "fluency": "fluency_data_release.csv"}
 KNOWN = {"coherence": ("0.448", "0.494"), "fluency": ("0.628", "0.648")}

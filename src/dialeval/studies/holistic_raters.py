@@ -12,8 +12,7 @@ import dialeval
 from dialeval.agreement.coefficient import largest_of, mean_of
 from dialeval.agreement.rated import ratings_table
 from dialeval.agreement.raters import leave_one_out
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
 PAPER = (
     "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of Open-Domain"

@@ -20,8 +20,7 @@ from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, le
 from dialeval.metrics.composition import Power
 from dialeval.metrics.mme_judges import MME_CITATION
 from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 WHOLE, PLAIN = "MME-CRS (d = 2)", "MME-Avg"
 

@@ -12,8 +12,7 @@ import statistics
 import dialeval
 from dialeval.metrics.ngram_entropy import ngram_entropy
 from dialeval.studies.holistic_raters import CITED, PAPER, RECOMPUTED
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
 FOLDER = "augmented_dataset/Response_Diversity"
 KNOWN = {

@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from dialeval.errors import UsageError
-from dialeval.studies.needs import Data
 from dialeval.studies.pone_scorers import (
     AUGMENTED,
     BASELINE,
@@ -34,7 +33,7 @@ from dialeval.studies.pone_scorers import (
     suffix,
     trained,
 )
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 COEFFICIENTS = ("pearson", "spearman")
 

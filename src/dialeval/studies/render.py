@@ -1,14 +1,24 @@
-"""How a study looks: on a terminal, and as Markdown for a paper, a pull request or a wiki."""
+"""How a study looks: on a terminal, and as Markdown for a paper, a pull request or a wiki.
+
+`save_result` writes a file, in the form that its name ends in:
+
+.json  everything                       .tex  tables for a paper
+.csv   one number per cell              else  Markdown
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from dialeval.safe_text import clean
-from dialeval.studies.needs import Missing
+from dialeval.runs.export import escape_latex
+from dialeval.safe_text import clean, neutralise
+from dialeval.storage import write_json, write_text
 from dialeval.studies.result import Row, StudyResult
-from dialeval.studies.study import Study, Table
+from dialeval.studies.study import Missing, Study, Table
 
 MORE_DIGITS = 2
 """Ours and the difference show this many more digits than the paper printed."""
@@ -153,3 +163,62 @@ def _escaped(text: str) -> str:
     for char in "\\|<>`*_[]":
         text = text.replace(char, f"\\{char}")
     return clean(text)
+
+
+def save_result(result: StudyResult, out: Path) -> None:
+    match out.suffix.lower():
+        case ".json":
+            write_json(out, result.to_record())
+        case ".csv":
+            write_text(out, result_csv(result))
+        case ".tex":
+            write_text(out, result_latex(result))
+        case _:
+            write_text(out, result_markdown(result))
+
+
+def result_csv(result: StudyResult) -> str:
+    """The table that is made for programs; where a study has none, its rows."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    complete = [table for table in result.tables if table.for_programs]
+    if not complete:
+        header, rows = result_cells(result.rows)
+        writer.writerows([[neutralise(cell) for cell in line] for line in (header, *rows)])
+    for table in complete:
+        writer.writerow(table.header)
+        for row in table.rows:
+            cells = ["" if cell is None else cell for cell in row]
+            writer.writerow([neutralise(c) if isinstance(c, str) else c for c in cells])
+    return text.getvalue()
+
+
+def result_latex(result: StudyResult) -> str:
+    """One `table` for each table, with lines of booktabs."""
+    blocks = [f"% {escape_latex(result.study.paper)}", "% \\usepackage{booktabs}"]
+    if result.rows:
+        blocks.append(latex_table(result.study.repeats, *result_cells(result.rows)))
+    blocks += [latex_table(table.title, *table_cells(table)) for table in tables_for_people(result)]
+    notes = [*result.notes, *result.study.differs]
+    return "\n\n".join([*blocks, "\n".join(f"% {escape_latex(note)}" for note in notes)]) + "\n"
+
+
+def latex_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [
+        "\\begin{table}",
+        "\\centering\\small",
+        f"\\caption{{{escape_latex(title)}}}",
+        f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
+        "\\toprule",
+        _latex_row(header),
+        "\\midrule",
+        *map(_latex_row, rows),
+        "\\bottomrule",
+        "\\end{tabular}",
+        "\\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(escape_latex(cell) for cell in cells) + " \\\\"

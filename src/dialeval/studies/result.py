@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
 from dialeval.progress import Progress, silent
-from dialeval.studies.needs import find_data, find_missing
-from dialeval.studies.study import Measured, Published, Setting, Study, Table
+from dialeval.studies.study import (
+    Measured,
+    Published,
+    Setting,
+    Study,
+    Table,
+    find_data,
+    find_missing,
+)
 from dialeval.version import __version__
 
 if TYPE_CHECKING:

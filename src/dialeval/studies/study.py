@@ -7,18 +7,24 @@ function `measure`. `result.py` runs it and lays what was measured beside what w
 A published number is met if ours agrees with it to the printed digits: 0.61 is met by everything
 that rounds to 0.61. Where a number was published for another model, or cannot be had from what the
 authors released, it stands beside ours for comparison and nothing depends on it.
+
+`STUDIES` lists the studies by name; `Missing` is what a study needs and this machine lacks, with
+the way to get it.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from dialeval.datasets import find_dataset
+from dialeval.errors import UsageError, did_you_mean
 from dialeval.progress import Progress, silent
-from dialeval.studies.needs import Data
 
 if TYPE_CHECKING:
     from dialeval.metric import Metric
@@ -26,6 +32,65 @@ if TYPE_CHECKING:
     from dialeval.question import ModelSource
     from dialeval.runs.run import Run
     from dialeval.sample import Sample
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set by name, and the files or folders of it that are read."""
+
+    name: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Missing:
+    """One thing that is not here, and the command that changes that."""
+
+    what: str
+    command: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.command}"
+
+
+def find_data(wanted: Sequence[Data]) -> dict[str, Path]:
+    """The folders of those data sets that are here with all files that are read."""
+    found = {data.name: find_dataset(data.name) for data in wanted if not _missing_data(data)}
+    return {name: folder for name, folder in found.items() if folder is not None}
+
+
+def find_missing(data: Sequence[Data], models: Sequence[str]) -> list[Missing]:
+    """Everything that has to be fetched or installed first."""
+    missing = [lack for wanted in data for lack in _missing_data(wanted)]
+    if models and find_spec("torch") is None:
+        missing.append(Missing("the libraries for models", "pip install 'dialeval[models]'"))
+    return missing + [lack for model in models for lack in _missing_model(model)]
+
+
+def _missing_data(data: Data) -> list[Missing]:
+    command = f"dialeval data get {data.name}, or DIALEVAL_DATA=DIR where it lies already"
+    folder = find_dataset(data.name)
+    if folder is None:
+        return [Missing(f"the data set {data.name!r} is not here", command)]
+    return [
+        Missing(f"the data set {data.name!r} in {folder} has no {file}", command)
+        for file in data.files
+        if not (folder / file).exists()
+    ]
+
+
+def _missing_model(name: str) -> list[Missing]:
+    from dialeval.model_store.locate import locate
+
+    try:
+        locate(name)
+    except UsageError as error:
+        # "model 'x' is not here yet. Fetch it: dialeval models get x"
+        what, _, command = str(error).rpartition(". ")
+        command = command.removeprefix("Fetch it: ").partition(" (")[0]
+        return [Missing(what or str(error), command)]
+    return []
+
 
 ROUNDING = 1e-9
 """A number on the edge of the printed digits is met, whichever way the last bit fell."""
@@ -180,3 +245,35 @@ class Study:
     draws: bool = False
     differs: tuple[str, ...] = ()
     cost: str = ""
+
+
+STUDIES = {
+    "holistic-raters": "holistic_raters",
+    "holistic-consistency-ws": "holistic_consistency_ws",
+    "holistic-consistency": "holistic_consistency",
+    "holistic-length": "holistic_length",
+    "ngram-entropy": "ngram_entropy",
+    "ws-substitutions": "ws_substitutions",
+    "ws-consistency": "ws_consistency",
+    "pone-bleu": "pone_bleu",
+    "pone-ablation": "pone_ablation",
+    "comparison": "comparison",
+    "dstc10-table": "dstc10_table",
+    "dstc10": "dstc10",
+    "mme-ablation": "mme_ablation",
+    "full-fed": "full_fed",
+    "follow-up-selection": "full_follow_ups",
+    "behaviour": "behaviour",
+}
+"""Name -> module of this package that holds it as `STUDY`."""
+
+
+def find_study(name: str) -> Study:
+    if name not in STUDIES:
+        raise UsageError(f"no study {name!r}.{did_you_mean(name, STUDIES)} See: dialeval study")
+    module = importlib.import_module(f"dialeval.studies.{STUDIES[name]}")
+    return cast(Study, module.STUDY)
+
+
+def list_studies() -> list[Study]:
+    return [find_study(name) for name in STUDIES]

@@ -28,8 +28,7 @@ from dialeval.lexicon import load_wordnet
 from dialeval.models.tagger import load_tagger
 from dialeval.sample import Sample
 from dialeval.studies.holistic_raters import CITED, PAPER
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 from dialeval.studies.ws_substitutions import GOAL, TAGGER
 
 FOLDER = "self_consistency/word_net"

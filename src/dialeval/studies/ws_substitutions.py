@@ -27,8 +27,7 @@ from dialeval.augment.synonyms import released_synonym
 from dialeval.lexicon import PartOfSpeech, load_wordnet
 from dialeval.models.tagger import load_tagger
 from dialeval.studies.holistic_raters import CITED, PAPER
-from dialeval.studies.needs import Data
-from dialeval.studies.study import Findings, Measured, Published, Setting, Study, Table
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 FILE = "augmented_dataset/Response_Diversity/WS.csv"
 TAGGER = "spacy-en-sm"
