@@ -80,7 +80,7 @@ def test_what_makes_no_sense_is_refused(dialeval, tmp_path, chats, arguments, pr
     ("arguments", "message"),
     [
         (("mme-relevance", "--negatives", "bm25"), "are drawn with --architecture cross-encoder"),
-        (("nli", "--from", "adapters", "--rank", "8"), "leave --rank out"),
+        (("nli", "--start", "adapters", "--rank", "8"), "leave --rank out"),
     ],
 )
 def test_options_that_would_change_nothing_are_refused(dialeval, tmp_path, arguments, message):
@@ -127,14 +127,14 @@ JUDGE = ("--model", "{encoder}", "--held-out", "10", "--response-tokens", "10")
     [
         ("seq2seq", SMALL),
         ("generator", SMALL),
-        ("lm", ("--model", "{lm}", "--block", "16", "--tokens", "1000")),
-        ("nli", ("--model", "{encoder}", "--pairs", "20", "--length", "16")),
+        ("lm", ("--model", "{lm}", "--dialogue-tokens", "16", "--tokens", "1000")),
+        ("nli", ("--model", "{encoder}", "--pairs", "20", "--pair-tokens", "16")),
         ("ruber", ("--model", "{vectors}")),
         ("bert-ruber", ("--model", "{encoder}", "--pairs", "40")),
         ("mme-fluency", JUDGE),
         ("mme-relevance", (*JUDGE, "--vectors", "{vectors}", "--context-tokens", "10")),
-        ("mme-topic", ("--vectors", "{vectors}")),
-        ("mme-specificity", ("--backbone", "{encoder}", "--held-out", "10", "--tokens", "8")),
+        ("mme-topic", ("--model", "{vectors}")),
+        ("mme-specificity", ("--model", "{encoder}", "--held-out", "10", "--response-tokens", "8")),
     ],
 )
 def test_the_licence_of_a_data_set_by_name_is_known(dialeval, tmp_path, named, verb, options):

@@ -105,10 +105,9 @@ import torch._dynamo  # the optimiser would import it in every copy, in two seco
 from fuzz.killing import changes, killed_at
 from models.tiny_scorers import save_word_vectors
 from dialeval.errors import UsageError
-from dialeval.training.loop import Settings
 from dialeval.training.examples.pair_corpus import load_pairs
-from dialeval.training.learners.ruber import RuberOptions
-from dialeval.training.train_ruber import train_ruber
+from dialeval.training.recipes.ruber import Ruber
+from dialeval.training.run import train as run
 
 place, seed, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 things = ("cat", "dog", "food", "likes")
@@ -124,9 +123,8 @@ load_pairs([corpus], "last")  # what is read once is read here, and not again by
 
 def train(out):
     try:
-        train_ruber([corpus], out, vectors=vectors, command="train ruber", units=4, words=6,
-                    settings=Settings(epochs=2, learning_rate=0.03, checkpoint_seconds=0),
-                    options=RuberOptions(batch=16), report=lambda state, steps: None)
+        recipe = Ruber(model=vectors, units=4, words=6, epochs=2, learning_rate=0.03, batch=16)
+        run(recipe, corpus, out, checkpoint_seconds=0)
     except UsageError as error:
         assert "already holds a trained model" in str(error)
 

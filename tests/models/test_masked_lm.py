@@ -161,10 +161,9 @@ def test_an_encoder_without_a_head_says_how_to_teach_it(tmp_path):
 def save_trained(directory, encoder, rank=2):
     """A directory as training leaves it, with random weights; rank 0: all of the encoder's."""
     from dialeval.model_store.scorer_directory import save_tensors
-    from dialeval.training.learners.masked_lm import MaskedLMOptions
-    from dialeval.training.train_masked_lm import fresh_network
+    from dialeval.training.recipes.mme_specificity import MmeSpecificity
 
-    network, _ = fresh_network(encoder, MaskedLMOptions(rank=rank, alpha=4.0), seed=0)
+    network, _ = MmeSpecificity(model=encoder, full=not rank, rank=rank or None).new_network()
     with torch.no_grad():
         for parameter in network.parameters():
             if parameter.requires_grad:

@@ -8,21 +8,30 @@ import pytest
 pytest.importorskip("peft", reason="needs the extra 'train'")
 
 from models import tiny_language_models as tiny
+from training.chat_files import write_dialogues
+from training.killed import Deadly, KilledError
 
 from dialeval.errors import UsageError
 from dialeval.generation.generator import load_generator
 from dialeval.models.source import Models
 from dialeval.question import Likelihood, TokenLogProbs
 from dialeval.sample import Turn
-from dialeval.training import train_lm
+from dialeval.training.examples import rated_exchanges
 from dialeval.training.examples.corpora import load_corpus
 from dialeval.training.examples.rated_exchanges import RatedExchanges, exchanges_of
-from dialeval.training.learners.language_model import LanguageModelOptions, LanguageModelRecipe
-from dialeval.training.loop import Settings
-from dialeval.training.train_lm import train_language_model
+from dialeval.training.learners.language_model import LanguageModelLearner
+from dialeval.training.recipes.lm import LanguageModel
+from dialeval.training.run import train
 
-OPTIONS = LanguageModelOptions(rank=4, batch_tokens=64, block=48)
-SETTINGS = Settings(epochs=3, learning_rate=0.02, checkpoint_seconds=0)
+
+def recipe_of(base, **more):
+    shared = {"epochs": 3, "learning_rate": 0.02, "batch_tokens": 64, "dialogue_tokens": 48}
+    return LanguageModel(model=base, **{"rank": 4, **shared, **more})
+
+
+@pytest.fixture(autouse=True)
+def _no_rated_sets(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "none"))
 
 
 @pytest.fixture
@@ -52,12 +61,10 @@ def log_likelihood(model: str) -> float:
     return sum(TokenLogProbs.read(answer).log_probs)
 
 
-@pytest.mark.parametrize("rank", [0, 4])
-def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, base, rank):
-    options = LanguageModelOptions(rank=rank, batch_tokens=64, block=48)
-    card = train_language_model(
-        corpus, tmp_path / "mine", base=base, settings=SETTINGS, options=options, command="train"
-    )
+@pytest.mark.parametrize("full", [True, False])
+def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, base, full):
+    recipe = recipe_of(base, full=full, rank=None if full else 4)
+    card = train(recipe, corpus, tmp_path / "mine")
     before, after = card.scores.values()
     assert after < before / 2
     assert log_likelihood(str(tmp_path / "mine")) > log_likelihood(base) + 5
@@ -73,29 +80,20 @@ def test_a_dialogue_of_a_rated_set_is_not_learned_from(tmp_path, corpus, base, m
     with (corpus / "train" / "dialogues_train.txt").open("a") as file:
         file.write(" __eou__ ".join(shared) + "\n")
     rated = RatedExchanges((exchanges_of("ours", 1, [shared]),))
-    monkeypatch.setattr(train_lm, "known_exchanges", lambda: rated)
-    settings = Settings(epochs=1, learning_rate=0.0)
-    card = train_language_model(
-        corpus, tmp_path / "mine", base=base, settings=settings, options=OPTIONS
-    )
+    monkeypatch.setattr(rated_exchanges, "known_exchanges", lambda: rated)
+    card = train(recipe_of(base, epochs=1, learning_rate=0.0), corpus, tmp_path / "mine")
     assert card.data["train dialogues"] == 24
     assert card.data["dialogues left out because rated sets share them"] == 1
     assert card.data["dialogues left out, by rated set"] == "ours 1"
 
 
 def test_a_killed_training_ends_with_the_same_adapter(tmp_path, corpus, base):
-    def die(state, steps):
-        if state.step == 7:
-            raise KeyboardInterrupt
-
-    def learn(out, report=lambda state, steps: None):
-        return train_language_model(
-            corpus, out, base=base, settings=SETTINGS, options=OPTIONS, report=report
-        )
+    def learn(out, **more):
+        return train(recipe_of(base), corpus, out, checkpoint_seconds=0, **more)
 
     learn(tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        learn(tmp_path / "killed", die)
+    with pytest.raises(KilledError):
+        learn(tmp_path / "killed", progress=Deadly(7))
     learn(tmp_path / "killed")
     for name in ("adapter_model.safetensors", "curve.svg"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
@@ -105,9 +103,7 @@ def test_a_finished_model_is_not_trained_over(tmp_path, corpus, base):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "card.json").write_text("{}")
     with pytest.raises(UsageError, match="already holds a trained model"):
-        train_language_model(
-            corpus, tmp_path / "mine", base=base, settings=SETTINGS, options=OPTIONS
-        )
+        train(recipe_of(base), corpus, tmp_path / "mine")
 
 
 def test_dailydialog_is_read_with_its_splits(datasets):
@@ -145,8 +141,21 @@ def test_every_epoch_has_as_many_batches_and_every_dialogue(base):
     model, tokenizer = tiny.llama(), tiny.tokenizer()
     random = np.random.default_rng(5)
     dialogues = [("the " * n, "cat") for n in random.integers(1, 20, 60)]
-    recipe = LanguageModelRecipe(model, tokenizer, dialogues, dialogues[:2], OPTIONS, seed=3)
-    epochs = [recipe.batches(epoch) for epoch in range(12)]
+    recipe = recipe_of(base, seed=3)
+    learner = LanguageModelLearner(model, tokenizer, dialogues, dialogues[:2], recipe)
+    epochs = [learner.batches(epoch) for epoch in range(12)]
     assert len({len(batches) for batches in epochs}) == 1
     assert {sum(len(batch) for batch in batches) for batches in epochs} == {60}
     assert epochs[0] != epochs[1]
+
+
+def test_several_corpora_are_learned_from_as_one(tmp_path):
+    paths = []
+    for name in "ab":
+        rows = [[f"hello {name} {i}", f"the cat {i} of {name}"] for i in range(40)]
+        paths.append(write_dialogues(tmp_path / f"{name}.jsonl", rows))
+    both, _ = rated_exchanges.load_unrated(paths)
+    one, other = (load_corpus(path) for path in paths)
+    assert both.name == "a.jsonl+b.jsonl"
+    assert both.train == one.train + other.train
+    assert both.test == one.test + other.test

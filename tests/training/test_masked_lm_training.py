@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from models.tiny_masked_models import save_masked_model
 from models.tiny_scorers import save_word_vectors
 from safetensors.torch import load_file
 from training.chat_files import write_dialogues
+from training.killed import Deadly, KilledError
 from typer.testing import CliRunner
 
 from dialeval.cli.app import app
@@ -28,12 +28,11 @@ from dialeval.question import MaskedLikelihood, TokenLogProbs
 from dialeval.registry import make_metric
 from dialeval.sample import Sample
 from dialeval.training.examples.pair_corpus import load_pairs
-from dialeval.training.learners.masked_lm import MaskedLMOptions, MaskedLMRecipe
-from dialeval.training.loop import Settings
-from dialeval.training.train_masked_lm import fresh_network, responses, train_masked_lm
+from dialeval.training.learners.masked_lm import MaskedLMLearner
+from dialeval.training.recipe import Progress
+from dialeval.training.recipes.mme_specificity import MmeSpecificity
+from dialeval.training.run import train
 
-SETTINGS = Settings(epochs=4, learning_rate=0.02, checkpoint_seconds=0)
-OPTIONS = MaskedLMOptions(rank=2, alpha=4.0, batch=16, tokens=12)
 RESPONSES = ("do you like the cat ?", "i do like it .", "the dog sat on a mat .")
 
 
@@ -58,19 +57,10 @@ def encoder(tmp_path):
     return str(save_bert(tmp_path / "bert"))
 
 
-def learn(
-    corpus, out, encoder, options=OPTIONS, report=lambda state, steps: None, epochs=4, **more
-):
-    settings = replace(SETTINGS, epochs=epochs)
-    return train_masked_lm(
-        [corpus],
-        out,
-        base=encoder,
-        settings=settings,
-        options=options,
-        training_bar=lambda: nullcontext(report),
-        **more,
-    )
+def learn(corpus, out, encoder, progress=None, **more):
+    shared = {"rank": 2, "batch": 16, "response_tokens": 12, "epochs": 4, "learning_rate": 0.02}
+    recipe = MmeSpecificity(model=encoder, **{**shared, **more})
+    return train(recipe, corpus, out, checkpoint_seconds=0, progress=progress)
 
 
 def log_probs(model, text):
@@ -81,7 +71,7 @@ def log_probs(model, text):
 @pytest.mark.parametrize("rank", [2, 0])
 def test_what_was_learned_is_what_the_metric_asks(tmp_path, corpus, encoder, rank):
     out = tmp_path / "mine"
-    card = learn(corpus, out, encoder, MaskedLMOptions(rank, 4.0, 16, 12))
+    card = learn(corpus, out, encoder, full=not rank, rank=rank or None)
     before, after = card.curve[0], card.curve[-1]
     assert after["validation_perplexity"] < 0.6 * before["validation_perplexity"]
     usual, odd = log_probs(out, "do you like the cat ?"), log_probs(out, "zq xj vk ww")
@@ -98,7 +88,7 @@ def test_what_is_measured_as_the_metric_asks_is_what_the_metric_hears(tmp_path, 
     pairs = load_pairs([corpus], "last")
     questions = [
         metric.question(Sample("s", (), text))
-        for text in dict.fromkeys(responses(pairs, pairs.test))
+        for text in dict.fromkeys(pairs.responses(pairs.test))
     ]
     found = Answerer(Models("cpu"), None).answer(questions)
     log_probs = [p for question in questions for p in TokenLogProbs.read(found[question]).log_probs]
@@ -110,11 +100,12 @@ def test_what_is_measured_as_the_metric_asks_is_what_the_metric_hears(tmp_path, 
 def test_measuring_is_bounded_and_tells_how_far_it_is(tmp_path, corpus, encoder):
     told = {}
 
-    @contextmanager
-    def bar(what):
-        yield lambda done, total: told.setdefault(what, []).append((done, total))
+    class Bars(Progress):
+        @contextmanager
+        def counting(self, what):
+            yield lambda done, total: told.setdefault(what, []).append((done, total))
 
-    card = learn(corpus, tmp_path / "mine", encoder, epochs=1, evaluate_on=3, measuring_bar=bar)
+    card = learn(corpus, tmp_path / "mine", encoder, Bars(), epochs=1, held_out=3)
     assert card.data["responses for validation"] == card.data["responses for test"] == 3
     assert list(told) == [
         f"measuring on {name}, {how}"
@@ -125,16 +116,9 @@ def test_measuring_is_bounded_and_tells_how_far_it_is(tmp_path, corpus, encoder)
 
 
 def test_a_training_that_was_killed_ends_with_the_same_weights(tmp_path, corpus, encoder):
-    class KilledError(Exception):
-        pass
-
-    def kill(state, steps):
-        if state.step == steps // 2 + 2:
-            raise KilledError
-
     learn(corpus, tmp_path / "whole", encoder, epochs=2)
     with pytest.raises(KilledError):
-        learn(corpus, tmp_path / "killed", encoder, report=kill, epochs=2)
+        learn(corpus, tmp_path / "killed", encoder, Deadly(11), epochs=2)
     assert list((tmp_path / "killed").glob("checkpoint*"))
     learn(corpus, tmp_path / "killed", encoder, epochs=2)
     for name in ("scorer.safetensors", "scorer.json"):
@@ -144,23 +128,19 @@ def test_a_training_that_was_killed_ends_with_the_same_weights(tmp_path, corpus,
 
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path, corpus, encoder):
-    def kill(state, steps):
-        if state.step == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        learn(corpus, tmp_path / "mine", encoder, report=kill)
+    with pytest.raises(KilledError):
+        learn(corpus, tmp_path / "mine", encoder, Deadly(3))
     with pytest.raises(UsageError, match="another training"):
-        learn(corpus, tmp_path / "mine", encoder, MaskedLMOptions(3, 4.0, 16, 12))
+        learn(corpus, tmp_path / "mine", encoder, rank=3)
 
 
-def recipe(encoder, texts, **options):
-    network, tokenizer = fresh_network(encoder, MaskedLMOptions(rank=2), 0)
-    return MaskedLMRecipe(network, tokenizer, texts, texts, MaskedLMOptions(**options), 0)
+def learner_of(encoder, texts):
+    recipe = MmeSpecificity(model=encoder, rank=2)
+    return MaskedLMLearner(*recipe.new_network(), texts, texts, recipe)
 
 
 def test_a_quarter_of_the_pieces_is_hidden_and_never_none(encoder):
-    found = recipe(encoder, ["the cat sat on a mat . do you like it"])
+    found = learner_of(encoder, ["the cat sat on a mat . do you like it"])
     ids = found.encode(["the cat sat on a mat . do you like it", "cat"])
     generator = np.random.default_rng(0)
     hidden = [found._draw(ids[0], generator)[1] for _ in range(400)]
@@ -170,7 +150,7 @@ def test_a_quarter_of_the_pieces_is_hidden_and_never_none(encoder):
 
 
 def test_a_new_head_begins_with_frequencies(encoder):
-    found = recipe(encoder, ["the cat the dog the"] * 3)
+    found = learner_of(encoder, ["the cat the dog the"] * 3)
     biases = [p for p in found.network.own_head().values() if p.dim() == 1 and len(p) > 50]
     tokenizer = found._tokenizer
     the, cat, zebra = tokenizer.convert_tokens_to_ids(["the", "cat", "z"])
@@ -183,16 +163,25 @@ def test_a_new_head_begins_with_frequencies(encoder):
 
 def test_a_head_that_is_there_is_kept(tmp_path):
     name = str(save_masked_model(tmp_path / "masked"))
-    network, _ = fresh_network(name, MaskedLMOptions(rank=2), 0)
+    network, _ = MmeSpecificity(model=name, rank=2).new_network()
     kept = {n: p.clone() for n, p in network.own_head().items()}
-    found = recipe(name, ["the cat sat"])
+    found = learner_of(name, ["the cat sat"])
     for parameter, value in found.network.own_head().items():
         assert torch.equal(value, kept[parameter])
 
 
 def test_the_verb(tmp_path, corpus, encoder):
-    args = ["train", "mme-specificity", "--data", str(corpus), "--backbone", encoder]
-    args += ["-o", str(tmp_path / "mine"), "--epochs", "1", "--tokens", "12", "--rank", "2"]
+    args = ["train", "mme-specificity", "--data", str(corpus), "--model", encoder]
+    args += [
+        "-o",
+        str(tmp_path / "mine"),
+        "--epochs",
+        "1",
+        "--response-tokens",
+        "12",
+        "--rank",
+        "2",
+    ]
     args += ["--held-out", "10"]
     result = CliRunner().invoke(app, [*args, "--json"])
     assert result.exit_code == 0, result.output
@@ -205,7 +194,7 @@ def test_the_verb(tmp_path, corpus, encoder):
     ("wrong", "complaint"),
     [
         (["--full", "--rank", "4"], "no adapter"),
-        (["--backbone", "nowhere"], "nowhere"),
+        (["--model", "nowhere"], "nowhere"),
     ],
 )
 def test_wrong_words_are_explained(tmp_path, corpus, wrong, complaint):

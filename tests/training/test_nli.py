@@ -12,18 +12,21 @@ from safetensors.torch import load_file, save_file
 pytest.importorskip("peft", reason="needs the extra 'train'")
 
 from models import tiny_encoders
+from training.killed import Deadly, KilledError
 
 from dialeval.errors import InputError, UsageError
 from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS, Inference
 from dialeval.training.examples.inference_pairs import load_inference_pairs
-from dialeval.training.learners.inference import InferenceModelOptions
-from dialeval.training.loop import Settings
-from dialeval.training.train_nli import train_inference_model
+from dialeval.training.recipes.nli import Inference as Recipe
+from dialeval.training.run import train
 
-OPTIONS = InferenceModelOptions(rank=4, alpha=8, batch=8, length=24)
-SETTINGS = Settings(epochs=10, learning_rate=0.005, checkpoint_seconds=0)
 HINTS = dict(zip(NLI_LABELS, ("very", "mat", "dog"), strict=True))
+
+
+@pytest.fixture(autouse=True)
+def _no_rated_sets(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "none"))
 
 
 @pytest.fixture
@@ -47,23 +50,18 @@ def base(tmp_path):
     return str(tiny_encoders.save_bert(tmp_path / "base"))
 
 
-def learn(table, out, base, options=OPTIONS, report=lambda state, steps: None, **more):
-    return train_inference_model(
-        table,
-        out,
-        base=base,
-        settings=SETTINGS,
-        options=options,
-        command="train",
-        report=report,
-        **more,
-    )
+def learn(table, out, base, progress=None, **more):
+    """`full` keeps all weights unless a rank is named, otherwise an adapter of rank 4 learns."""
+    usual = {} if more.get("full") or more.get("start") else {"rank": 4}
+    shared = {"batch": 8, "pair_tokens": 24, "epochs": 10, "learning_rate": 0.005}
+    recipe = Recipe(model=base, **{**usual, **shared, **more})
+    return train(recipe, table, out, checkpoint_seconds=0, progress=progress)
 
 
-@pytest.mark.parametrize("rank", [0, 4])
-def test_what_was_learned_is_what_the_metric_sees(tmp_path, table, base, rank):
+@pytest.mark.parametrize("full", [True, False])
+def test_what_was_learned_is_what_the_metric_sees(tmp_path, table, base, full):
     out = tmp_path / "mine"
-    card = learn(table, out, base, InferenceModelOptions(rank=rank, alpha=8, batch=8, length=24))
+    card = learn(table, out, base, full=full)
     (accuracy,) = card.scores.values()
     assert accuracy > 0.9
     questions = [Inference(str(out), "do you like it", hint) for hint in HINTS.values()]
@@ -90,12 +88,11 @@ def without_pooler(directory):
     ],
     ids=["bert without pooler", "distilbert", "roberta"],
 )
-@pytest.mark.parametrize("kept", [{}, {"keep_rank": 8}], ids=["lora", "full"])
+@pytest.mark.parametrize("kept", [{}, {"full": True, "rank": 8}], ids=["lora", "full"])
 def test_layers_that_began_at_random_are_kept(tmp_path, save, kept):
     table = write_table(tmp_path / "short.tsv", "")
     base, out = str(save(tmp_path / "base")), tmp_path / "mine"
-    options = InferenceModelOptions(rank=0 if kept else 4, alpha=8, batch=8, length=20)
-    card = learn(table, out, base, options, **kept)
+    card = learn(table, out, base, pair_tokens=20, **kept)
     pairs = load_inference_pairs(table).validation
     questions = [Inference(str(out), pair.premise, pair.hypothesis) for pair in pairs]
 
@@ -113,8 +110,7 @@ def test_all_weights_can_be_kept_as_an_adapter(tmp_path, table, base):
     """At full rank the linear layers are those of the whole model; at rank 1 something is lost."""
     from safetensors.torch import load_file
 
-    options = InferenceModelOptions(rank=0, alpha=0, batch=8, length=24)
-    learn(table, tmp_path / "whole", base, options)
+    learn(table, tmp_path / "whole", base, full=True)
     whole = load_file(tmp_path / "whole" / "model.safetensors")
     before = load_file(next(Path(base).glob("*.safetensors")))
     name = "encoder.layer.0.attention.self.query"
@@ -122,7 +118,7 @@ def test_all_weights_can_be_kept_as_an_adapter(tmp_path, table, base):
     lost = {}
     for rank in (1, 4, 64):
         out = tmp_path / f"rank{rank}"
-        card = learn(table, out, base, options, keep_rank=rank)
+        card = learn(table, out, base, full=True, rank=rank)
         kept = load_file(out / "adapter_model.safetensors")
         down, up = (kept[f"base_model.model.bert.{name}.lora_{ab}.weight"] for ab in "AB")
         lost[rank] = float((up.double() @ down.double() - change).norm() / change.norm())
@@ -141,40 +137,24 @@ def test_all_weights_can_be_kept_as_an_adapter(tmp_path, table, base):
 
 
 def test_a_killed_training_ends_with_the_same_adapter(tmp_path, table, base):
-    def die(state, steps):
-        if state.step == 30:
-            raise KeyboardInterrupt
-
     learn(table, tmp_path / "whole", base)
-    with pytest.raises(KeyboardInterrupt):
-        learn(table, tmp_path / "killed", base, report=die)
+    with pytest.raises(KilledError):
+        learn(table, tmp_path / "killed", base, Deadly(30))
     learn(table, tmp_path / "killed", base)
     name = "adapter_model.safetensors"
     assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "killed" / name).read_bytes()
 
 
 def test_training_goes_on_from_adapters(tmp_path, table, base):
-    """The second training starts where the first ended, whatever rank and alpha it was told."""
+    """The second training starts where the first ended, with its rank and alpha."""
     first = learn(table, tmp_path / "first", base)
-    second = train_inference_model(
-        table,
-        tmp_path / "second",
-        base=base,
-        settings=Settings(epochs=1, learning_rate=1e-4),
-        options=replace(OPTIONS, rank=2, alpha=40),
-        start=tmp_path / "first",
-    )
+    more = {"start": str(tmp_path / "first"), "epochs": 1, "learning_rate": 1e-4}
+    second = learn(table, tmp_path / "second", base, **more)
     best = min(entry["validation_loss"] for entry in first.curve)
     assert second.curve[0]["validation_loss"] == pytest.approx(best, rel=0.05)
+    assert (second.settings["kept rank"], second.settings["alpha"]) == (4, 8)
     with pytest.raises(UsageError, match="holds no adapter"):
-        train_inference_model(
-            table,
-            tmp_path / "third",
-            base=base,
-            settings=SETTINGS,
-            options=OPTIONS,
-            start=tmp_path,
-        )
+        learn(table, tmp_path / "third", base, start=str(tmp_path))
 
 
 def test_a_finished_model_is_not_overwritten(tmp_path, table, base):
@@ -198,7 +178,7 @@ def test_less_is_measured_where_less_is_asked_for(tmp_path, table, base):
     assert some.train == whole.train
     assert set(some.validation) < set(whole.validation)
     assert whole.at_most(None) == whole
-    card = learn(table, tmp_path / "mine", base, evaluate_on=4)
+    card = learn(table, tmp_path / "mine", base, held_out=4)
     assert list(card.scores) == ["accuracy on validation (4 pairs)"]
     assert card.data["pairs for validation"] == 4
 

@@ -11,6 +11,7 @@ pytest.importorskip("torch", reason="needs the extra 'models'")
 
 import torch
 from models.tiny_scorers import save_word_vectors
+from training.killed import Deadly, KilledError, Told
 
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
@@ -18,18 +19,11 @@ from dialeval.models.source import Models
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.question import Judge
 from dialeval.training.examples.pair_corpus import Pair
-from dialeval.training.learners.ruber import (
-    RuberOptions,
-    RuberRecipe,
-    Scored,
-    WordNumbers,
-    measures,
-)
-from dialeval.training.loop import Settings
-from dialeval.training.train_ruber import train_ruber
+from dialeval.training.learners.ruber import RuberLearner, Scored, WordNumbers, measures
+from dialeval.training.recipes.ruber import Ruber
+from dialeval.training.run import train
 
 TOPICS = ("cat", "dog", "food", "likes")
-SETTINGS = Settings(epochs=14, learning_rate=0.03, checkpoint_seconds=1)
 
 
 @pytest.fixture(autouse=True)
@@ -58,25 +52,16 @@ def vectors(tmp_path):
     return str(save_word_vectors(tmp_path / "vectors"))
 
 
-def learn(corpus, out, vectors, options=None, report=lambda state, steps: None, **more):
-    return train_ruber(
-        [corpus],
-        out,
-        vectors=vectors,
-        settings=SETTINGS,
-        options=options or RuberOptions(batch=16),
-        units=8,
-        words=10,
-        command="train ruber",
-        report=report,
-        **more,
-    )
+def learn(corpus, out, vectors, progress=None, **more):
+    shared = {"epochs": 14, "learning_rate": 0.03, "patience": 0, "batch": 16, "units": 8}
+    recipe = Ruber(model=vectors, words=10, **shared, **more)
+    return train(recipe, corpus, out, checkpoint_seconds=1, progress=progress)
 
 
 @pytest.mark.parametrize("loss", ["margin", "cross-entropy"])
 def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, vectors, loss):
     out = tmp_path / "mine"
-    card = learn(corpus, out, vectors, RuberOptions(loss, batch=16))
+    card = learn(corpus, out, vectors, loss=loss)
     assert card.curve[-1]["train_loss"] < 0.8 * card.curve[1]["train_loss"]
     questions = [
         Judge(str(out), (f"hello the {said} 7",), f"there {answered} ?")
@@ -90,13 +75,9 @@ def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, vectors, los
 
 
 def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, vectors):
-    def die(state, steps):
-        if state.step == 33:
-            raise KeyboardInterrupt
-
     learn(corpus, tmp_path / "whole", vectors)
-    with pytest.raises(KeyboardInterrupt):
-        learn(corpus, tmp_path / "killed", vectors, report=die)
+    with pytest.raises(KilledError):
+        learn(corpus, tmp_path / "killed", vectors, Deadly(33))
     learn(corpus, tmp_path / "killed", vectors)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     name = "scorer.safetensors"
@@ -118,9 +99,9 @@ def test_words_without_a_vector_are_counted_and_most_of_them_are_a_warning(
     tmp_path, corpus, vectors
 ):
     """Numbers and marks are no words: of `there cat ?` there are two, of `你好 ?` there is one."""
-    said = []
-    learn(corpus, tmp_path / "english", vectors, say=said.append)
-    assert not any("no vector" in line for line in said)
+    told = Told()
+    learn(corpus, tmp_path / "english", vectors, told)
+    assert not any("no vector" in line for line in told.lines)
     chinese = tmp_path / "zh.jsonl"
     answers = ("你好", "好的", "谢谢", "再见")
     rows = [
@@ -128,10 +109,10 @@ def test_words_without_a_vector_are_counted_and_most_of_them_are_a_warning(
         for n in range(80)
     ]
     chinese.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    card = learn(chinese, tmp_path / "chinese", vectors, say=said.append)
+    card = learn(chinese, tmp_path / "chinese", vectors, told)
     # 80 queries, and 4 answers: each text is read once.
     assert card.data["words without a vector"] == "84 of 84"
-    (warning,) = (line for line in said if "no vector" in line)
+    (warning,) = (line for line in told.lines if "no vector" in line)
     assert "84 of 84 words" in warning
     assert "--model" in warning
 
@@ -144,14 +125,14 @@ def test_a_wrong_response_is_never_the_right_one():
     from dialeval.models.ruber import RuberNetwork
 
     pairs = [Pair((0,), 1), Pair((1,), 1), Pair((1,), 0)]
-    recipe = RuberRecipe(RuberNetwork(2, 3, 3), words, pairs, pairs, RuberOptions(), 0)
-    scored = recipe.score(pairs)
+    learner = RuberLearner(RuberNetwork(2, 3, 3), words, pairs, pairs, Ruber())
+    scored = learner.score(pairs)
     assert int(scored.different.sum()) == 2
     kept = scored.different
     expected = torch.cat(
         [-scored.right[kept].sigmoid().log(), -(1 - scored.wrong[kept].sigmoid()).log()]
     ).mean()
-    assert recipe.validate().loss == pytest.approx(float(expected), rel=1e-5)
+    assert learner.validate().loss == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_accuracy_and_ranking_are_counted_by_hand():

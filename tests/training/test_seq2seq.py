@@ -2,13 +2,15 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra 'train'")
 
+
+from training.killed import Deadly, KilledError  # noqa: E402
 
 from dialeval.errors import UsageError  # noqa: E402
 from dialeval.generation.generator import load_generator  # noqa: E402
@@ -18,27 +20,29 @@ from dialeval.models.source import Models  # noqa: E402
 from dialeval.question import Likelihood, TokenLogProbs  # noqa: E402
 from dialeval.sample import Turn  # noqa: E402
 from dialeval.training.examples.corpora import load_corpus  # noqa: E402
-from dialeval.training.examples.reply_pairs import Pair, encode_pairs, make_batches  # noqa: E402
+from dialeval.training.examples.reply_pairs import ReplyPair, encode_pairs, make_batches  # noqa: E402
 from dialeval.training.examples.vocabulary import build_tokenizer  # noqa: E402
 from dialeval.training.learners.architectures import (  # noqa: E402
     LstmArchitecture,
     TransformerArchitecture,
 )
-from dialeval.training.learners.seq2seq import Seq2SeqOptions, Seq2SeqRecipe  # noqa: E402
-from dialeval.training.loop import Settings  # noqa: E402
-from dialeval.training.train_seq2seq import (  # noqa: E402
+from dialeval.training.learners.seq2seq import (  # noqa: E402
     LSTM_PAPER,
     TRANSFORMER_PAPER,
-    Plan,
+    Preset,
+    Seq2SeqLearner,
+    Seq2SeqOptions,
     changed,
-    train_seq2seq,
 )
+from dialeval.training.recipes.seq2seq import Seq2Seq  # noqa: E402
+from dialeval.training.run import train  # noqa: E402
+from dialeval.training.settings import Settings  # noqa: E402
 
 OPTIONS = Seq2SeqOptions(vocabulary=300, history_tokens=24, reply_tokens=20, batch=8)
-LSTM = Plan(
+LSTM = Preset(
     LstmArchitecture(units=32, dropout=0.1, spread=0.3),
     OPTIONS,
-    Settings(epochs=6, learning_rate=0.01, checkpoint_seconds=0, clip=5.0),
+    Settings(epochs=6, learning_rate=0.01, clip=5.0),
 )
 LSTM_BY_SGD = replace(
     LSTM,
@@ -46,7 +50,7 @@ LSTM_BY_SGD = replace(
         LSTM.settings, learning_rate=1.0, optimizer="sgd", schedule="halving", halve_after=4
     ),
 )
-TRANSFORMER = Plan(
+TRANSFORMER = Preset(
     TransformerArchitecture(layers=1, units=32, feed_forward=64, heads=2),
     replace(OPTIONS, batch=100, per="tokens", smoothing=0.1),
     Settings(
@@ -55,11 +59,26 @@ TRANSFORMER = Plan(
         schedule="noam",
         warmup_steps=40,
         beta2=0.998,
-        checkpoint_seconds=0,
         clip=0,
     ),
 )
-PLANS = {"lstm": LSTM, "lstm-sgd": LSTM_BY_SGD, "transformer": TRANSFORMER}
+PRESETS = {"lstm": LSTM, "lstm-sgd": LSTM_BY_SGD, "transformer": TRANSFORMER}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiny(Seq2Seq):
+    """A recipe whose preset is that of a test."""
+
+    tiny: Preset = field(repr=False)
+
+    def presets(self):
+        return {"small": self.tiny}
+
+
+def learn(corpus, out, preset, progress=None):
+    return train(Tiny(tiny=preset), corpus, out, progress=progress, checkpoint_seconds=0)
+
+
 ANSWERS = {"hello": "how are you ?", "goodbye": "see you soon ."}
 
 
@@ -84,9 +103,9 @@ def weights(directory):
 
 @pytest.mark.parametrize("name", ["lstm", "transformer"])
 def test_what_was_learned_is_what_is_said(tmp_path, corpus, name):
-    settings = replace(PLANS[name].settings, epochs=15, checkpoint_seconds=60)
-    longer = replace(PLANS[name], settings=settings)
-    card = train_seq2seq(corpus, tmp_path / "mine", longer, command="train")
+    settings = replace(PRESETS[name].settings, epochs=15)
+    longer = replace(PRESETS[name], settings=settings)
+    card = learn(corpus, tmp_path / "mine", longer)
     assert list(card.scores) == ["test perplexity per token (12 replies)"]
     generator = load_generator(str(tmp_path / "mine"))
     histories = [[Turn(greeting, "user")] for greeting in ANSWERS]
@@ -100,37 +119,29 @@ def test_what_was_learned_is_what_is_said(tmp_path, corpus, name):
 
 
 @pytest.mark.parametrize("step", [3, 9])
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", PRESETS)
 def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, name, step):
-    def die(state, steps):
-        if state.step == step:
-            raise KeyboardInterrupt
-
-    short = replace(PLANS[name], settings=replace(PLANS[name].settings, epochs=2))
-    train_seq2seq(corpus, tmp_path / "whole", short)
-    with pytest.raises(KeyboardInterrupt):
-        train_seq2seq(corpus, tmp_path / "killed", short, report=die)
-    train_seq2seq(corpus, tmp_path / "killed", short)
+    short = replace(PRESETS[name], settings=replace(PRESETS[name].settings, epochs=2))
+    learn(corpus, tmp_path / "whole", short)
+    with pytest.raises(KilledError):
+        learn(corpus, tmp_path / "killed", short, Deadly(step))
+    learn(corpus, tmp_path / "killed", short)
     expected, found = weights(tmp_path / "whole"), weights(tmp_path / "killed")
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[key], found[key]) for key in expected)
 
 
-def test_a_training_of_another_plan_is_not_continued(tmp_path, corpus):
-    def die(state, steps):
-        if state.step == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_seq2seq(corpus, tmp_path, LSTM, report=die)
+def test_a_training_of_another_preset_is_not_continued(tmp_path, corpus):
+    with pytest.raises(KilledError):
+        learn(corpus, tmp_path, LSTM, Deadly(2))
     with pytest.raises(UsageError, match="another training"):
-        train_seq2seq(corpus, tmp_path, changed(LSTM, units=8))
+        learn(corpus, tmp_path, changed(LSTM, units=8))
 
 
 def test_the_generator_answers_questions_as_it_was_measured(tmp_path, corpus):
     """The test perplexity of the card, from the likelihoods that a metric would be given."""
-    plan = replace(TRANSFORMER, settings=replace(TRANSFORMER.settings, epochs=2))
-    card = train_seq2seq(corpus, tmp_path / "mine", plan)
+    preset = replace(TRANSFORMER, settings=replace(TRANSFORMER.settings, epochs=2))
+    card = learn(corpus, tmp_path / "mine", preset)
     questions = [
         Likelihood("", text=turn, turns=tuple(map(Turn, dialogue[:i])), layout="tabs", end=True)
         for dialogue in load_corpus(corpus).test
@@ -143,8 +154,8 @@ def test_the_generator_answers_questions_as_it_was_measured(tmp_path, corpus):
 
 
 def test_training_ends_after_so_many_steps(tmp_path, corpus):
-    plan = replace(LSTM, settings=replace(LSTM.settings, steps=20))
-    train_seq2seq(corpus, tmp_path / "mine", plan)
+    preset = replace(LSTM, settings=replace(LSTM.settings, steps=20))
+    learn(corpus, tmp_path / "mine", preset)
     curve = json.loads((tmp_path / "mine" / "card.json").read_text())["curve"]
     assert [entry["step"] for entry in curve] == [0, 15, 20]
 
@@ -167,8 +178,8 @@ def test_histories_are_written_as_they_are_at_use(corpus, pieces):
 def test_a_word_that_is_rare_is_unknown_and_never_said(tmp_path, corpus):
     tokenizer = build_tokenizer([("a a a b b c",)], 6, "words")
     assert tokenizer.decode(tokenizer.encode("a b c")[:-1]) == "a b <unk>"
-    plan = changed(replace(LSTM, options=replace(OPTIONS, pieces="words")), vocabulary=12)
-    train_seq2seq(corpus, tmp_path, replace(plan, settings=replace(plan.settings, epochs=1)))
+    preset = changed(replace(LSTM, options=replace(OPTIONS, pieces="words")), vocabulary=12)
+    learn(corpus, tmp_path, replace(preset, settings=replace(preset.settings, epochs=1)))
     generator = load_generator(str(tmp_path))
     (replies,) = generator.replies([[]], Decoding("sample", count=20, max_new_tokens=5))
     assert not any("<" in reply for reply in replies)
@@ -177,7 +188,7 @@ def test_a_word_that_is_rare_is_unknown_and_never_said(tmp_path, corpus):
 @pytest.mark.parametrize(("limit", "per"), [(7, "pairs"), (64, "tokens")])
 def test_every_epoch_has_each_pair_once_and_as_many_batches(limit, per):
     lengths = np.random.default_rng(0).integers(1, 30, size=(200, 2))
-    pairs = [Pair(tuple(range(s)), (i,) * t) for i, (s, t) in enumerate(lengths.tolist())]
+    pairs = [ReplyPair(tuple(range(s)), (i,) * t) for i, (s, t) in enumerate(lengths.tolist())]
     counts = set()
     for epoch in range(5):
         batches = make_batches(pairs, limit, per, np.random.default_rng(epoch))
@@ -196,7 +207,7 @@ def test_the_loss_is_per_pair_or_per_token_and_smoothed():
         def logits(self, model, sources, lengths, targets):
             return torch.arange(8.0).repeat(*targets.shape, 1)
 
-    batch = [Pair((1,), (7, 7, 0)), Pair((1, 2), (3,))]
+    batch = [ReplyPair((1,), (7, 7, 0)), ReplyPair((1, 2), (3,))]
     log_probs = torch.arange(8.0).log_softmax(0).tolist()
     nll = -(2 * log_probs[7] + log_probs[0] + log_probs[3])
     spread = -4 * sum(log_probs) / 8
@@ -207,11 +218,12 @@ def test_the_loss_is_per_pair_or_per_token_and_smoothed():
         ("tokens", 0.1, (0.9 * nll + 0.1 * spread) / 4),
     ):
         options = Seq2SeqOptions(per=per, smoothing=smoothing)
-        recipe = Seq2SeqRecipe(model, Uneven(), 1, batch, batch, options, 0)
-        objective = recipe.loss(batch)
+        preset = Preset(Uneven(), options, Settings(epochs=1, learning_rate=0.1))
+        learner = Seq2SeqLearner(model, preset, 1, batch, batch)
+        objective = learner.loss(batch)
         assert float(objective.loss) == pytest.approx(expected, rel=1e-5)
         assert float(objective.shown) == pytest.approx(nll / 4, rel=1e-5)
-        assert recipe.mean_nll(batch) == pytest.approx(nll / 4, rel=1e-5)
+        assert learner.mean_nll(batch) == pytest.approx(nll / 4, rel=1e-5)
 
 
 def test_the_learning_rate_follows_the_papers():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ pytest.importorskip("torch", reason="needs the extra 'models'")
 
 import torch
 from models.tiny_scorers import save_word_vectors
+from training.killed import Deadly, KilledError
 from typer.testing import CliRunner
 
 from dialeval.engine.answers import Answerer
@@ -25,17 +25,15 @@ from dialeval.question import Judge
 from dialeval.training.learners.topic_graph import (
     MARGIN,
     Scored,
-    TopicGraphOptions,
     TopicTables,
     margin_loss,
     ranking,
     sharing_a_keyword,
 )
-from dialeval.training.loop import Settings
-from dialeval.training.train_topic import train_topic
+from dialeval.training.recipes.mme_topic import MmeTopic
+from dialeval.training.run import train
 
 PAIRS = (("dog", "kennel"), ("coffee", "cup"), ("car", "engine"), ("rain", "umbrella"))
-SETTINGS = Settings(epochs=3, learning_rate=0.01, checkpoint_seconds=1)
 
 
 @pytest.fixture(autouse=True)
@@ -69,24 +67,16 @@ def vectors(tmp_path):
     return str(save_word_vectors(tmp_path / "vectors", words, 8))
 
 
-def learn(corpus, out, vectors, options=None, settings=SETTINGS, **more):
-    return train_topic(
-        [corpus],
-        out,
-        vectors=vectors,
-        settings=settings,
-        options=options or TopicGraphOptions("cross-entropy", batch=16),
-        units=16,
-        command="train mme-topic",
-        **more,
-    )
+def learn(corpus, out, vectors, progress=None, **more):
+    shared = {"loss": "cross-entropy", "batch": 16, "units": 16, "epochs": 3, "patience": 0}
+    recipe = MmeTopic(model=vectors, learning_rate=0.01, **{**shared, **more})
+    return train(recipe, corpus, out, checkpoint_seconds=1, progress=progress)
 
 
 @pytest.mark.parametrize("loss", ["margin", "cross-entropy"])
 def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, vectors, loss):
     out = tmp_path / "mine"
-    long = replace(SETTINGS, epochs=30)
-    learn(corpus, out, vectors, TopicGraphOptions(loss, batch=16, dropout=0.0), long)
+    learn(corpus, out, vectors, loss=loss, dropout=0.0, epochs=30)
     questions = [
         Judge(str(out), (f"look at the {said} number 7",), answer(*answered))
         for said, _ in PAIRS
@@ -100,14 +90,10 @@ def test_what_was_learned_is_what_the_metric_sees(tmp_path, corpus, vectors, los
 
 
 def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, vectors):
-    def die(state, steps):
-        if state.step == 17:
-            raise KeyboardInterrupt
-
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     learn(corpus, whole, vectors)
-    with pytest.raises(KeyboardInterrupt):
-        learn(corpus, killed, vectors, report=die)
+    with pytest.raises(KilledError):
+        learn(corpus, killed, vectors, Deadly(17))
     learn(corpus, killed, vectors)
     for name in ("scorer.safetensors", "scorer.json", "idf.json"):
         assert (whole / name).read_bytes() == (killed / name).read_bytes()
@@ -207,9 +193,9 @@ def test_bad_requests_are_refused_before_anything_is_read(tmp_path, corpus, vect
     with pytest.raises(UsageError, match="16 units cannot be shared among 3 heads"):
         learn(corpus, tmp_path / "mine", vectors, heads=3)
     with pytest.raises(UsageError, match="no such file"):
-        learn(corpus, tmp_path / "mine", vectors, graph=tmp_path / "none.npz")
+        learn(corpus, tmp_path / "mine", vectors, graph=str(tmp_path / "none.npz"))
     with pytest.raises(UsageError, match="not a graph of concepts"):
-        learn(corpus, tmp_path / "mine", vectors, graph=corpus)
+        learn(corpus, tmp_path / "mine", vectors, graph=str(corpus))
     with pytest.raises(UsageError, match="no model 'lexikon'"):
         learn(corpus, tmp_path / "mine", vectors, tagger="lexikon")
 
@@ -222,7 +208,7 @@ def test_the_verb_trains_with_another_graph(tmp_path, corpus, vectors):
     graph = tmp_path / "graph.npz"
     graph.write_bytes(files("dialeval.lexicon").joinpath("conceptnet.npz").read_bytes())
     command = ["train", "mme-topic", "--data", str(corpus), "-o", str(tmp_path / "mine")]
-    more = ["--vectors", vectors, "--units", "8", "--epochs", "1", "--negatives", "random"]
+    more = ["--model", vectors, "--units", "8", "--epochs", "1", "--negatives", "random"]
     result = CliRunner().invoke(app, [*command, *more, "--graph", str(graph), "--json"])
     assert result.exit_code == 0, result.output
     assert "test_ranking_random" in json.loads(result.stdout)["scores"]

@@ -79,7 +79,7 @@ TRAINED: Mapping[str, Mapping[str, str]] = {
         "pone": "dialeval train pone --data dailydialog --model bert-base-uncased -o DIR",
         "mme-fluency": f"dialeval train mme-fluency --data dailydialog {_SIMCSE} -o DIR",
         "mme-relevance": f"{_PAIRS} {_SIMCSE} -o DIR",
-        "mme-topic": "dialeval train mme-topic --data dailydialog --vectors NUMBERBATCH -o DIR",
+        "mme-topic": "dialeval train mme-topic --data dailydialog --model NUMBERBATCH -o DIR",
         "mme-engagement": f"dialeval train mme-engagement --data CONVAI2017.json {_SIMCSE} -o DIR",
         "usl-h:fluency": f"dialeval train mme-fluency --data dailydialog {_BERT} -o DIR",
         "usl-h:relevance": f"{_PAIRS} {_BERT} -o DIR",

@@ -93,7 +93,7 @@ def load_head(directory: Path) -> torch.nn.Module:
     if network.is_new:
         raise UsageError(
             f"the encoder in {directory} has no head for guessing masked tokens."
-            " Teach it: dialeval train mme-specificity --backbone NAME"
+            " Teach it: dialeval train mme-specificity --model NAME"
         )
     return network.head.eval()
 

@@ -106,14 +106,6 @@ def change_as_adapters(trained: Any, adapted: Any) -> None:
                 down.weight.zero_()[:rank] = root[:, None] * right[:rank]
 
 
-def round_adapters(model: Any) -> None:
-    """To what 16 bits can hold, as adapters are saved: what is measured is what is kept."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.requires_grad:
-                parameter.copy_(parameter.half())
-
-
 def save_adapters(model: Any, base: str, out: Path) -> None:
     """The adapters alone, with the name of the model that they change."""
     from peft import get_peft_model_state_dict

@@ -12,8 +12,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -106,15 +105,6 @@ class State:
 
 Report = Callable[[State, int], None]
 """Called after every step with the state and the number of all steps."""
-
-Progress = Callable[[int, int], None]
-"""Called with how many of how many are done."""
-
-
-@contextmanager
-def unseen(what: str = "") -> Iterator[Callable[[Any, int], None]]:
-    """A bar that nobody looks at."""
-    yield lambda done, total: None
 
 
 def train(

@@ -32,7 +32,7 @@ from dialeval.model_store.weights import read_json
 from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS, Inference, Judge, MaskedLikelihood, TokenLogProbs
 from dialeval.training.card import Card, SourceScores, score_source, word_count
-from dialeval.training.examples.inference_pairs import Pair, load_inference_pairs
+from dialeval.training.examples.inference_pairs import InferencePair, load_inference_pairs
 from dialeval.training.examples.labelled import Example, drawn
 from dialeval.training.recipes.mme_engagement import MmeEngagement
 from dialeval.training.recipes.mme_fluency import MmeFluency
@@ -138,13 +138,13 @@ def _scored(
 
 
 def _nli(model: str, data: Sequence[Path], most: int) -> list[SourceScores]:
-    held_out: dict[str, Sequence[Pair]] = {}
+    held_out: dict[str, Sequence[InferencePair]] = {}
     for path in data:
         held_out |= load_inference_pairs(path).at_most(most).held_out
     return [_inference(model, source, pairs) for source, pairs in held_out.items()]
 
 
-def _inference(model: str, source: str, pairs: Sequence[Pair]) -> SourceScores:
+def _inference(model: str, source: str, pairs: Sequence[InferencePair]) -> SourceScores:
     asked = [Inference(model, pair.premise, pair.hypothesis) for pair in pairs]
     answers = Answerer(Models("cpu"), None).answer(asked)
     rows = np.array([np.asarray(answers[q], dtype=float)[: len(NLI_LABELS)] for q in asked])

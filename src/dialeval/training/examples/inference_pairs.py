@@ -43,7 +43,7 @@ _SPEAKER = re.compile(r"<[A-Z]>\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class InferencePair:
     """`label` is a place in `NLI_LABELS`; `source` the set that the pair is from."""
 
     premise: str
@@ -57,9 +57,9 @@ class InferencePairs:
     """What is learned from, what the best epoch is chosen by, and what is only reported on."""
 
     name: str
-    train: tuple[Pair, ...]
-    validation: tuple[Pair, ...]
-    held_out: Mapping[str, tuple[Pair, ...]]
+    train: tuple[InferencePair, ...]
+    validation: tuple[InferencePair, ...]
+    held_out: Mapping[str, tuple[InferencePair, ...]]
 
     def digest(self) -> str:
         sha = hashlib.sha256()
@@ -79,7 +79,7 @@ class InferencePairs:
         )
 
 
-def _drawn(pairs: tuple[Pair, ...], most: int | None) -> tuple[Pair, ...]:
+def _drawn(pairs: tuple[InferencePair, ...], most: int | None) -> tuple[InferencePair, ...]:
     """By lot, always the same ones, in their order."""
     chosen = np.random.default_rng(0).permutation(len(pairs))[:most]
     return tuple(pairs[i] for i in np.sort(chosen).tolist())
@@ -137,7 +137,7 @@ def _tables(path: Path) -> list[Path]:
     return sorted(p for p in path.iterdir() if p.suffix in (".tsv", ".csv", ".jsonl"))
 
 
-def _read(source: str, path: Path) -> Iterator[Pair]:
+def _read(source: str, path: Path) -> Iterator[InferencePair]:
     """The pairs of a file that have a gold label; every other line is an error."""
     problems: list[Problem] = []
     reader = _READERS.get(source, _own_table)
@@ -153,7 +153,9 @@ def _read(source: str, path: Path) -> Iterator[Pair]:
             if wrong:
                 problems += wrong
             elif name in NLI_LABELS:
-                yield Pair(_plain(premise), _plain(hypothesis), NLI_LABELS.index(name), source)
+                yield InferencePair(
+                    _plain(premise), _plain(hypothesis), NLI_LABELS.index(name), source
+                )
             elif name != UNDECIDED:
                 what = f"{label!r} is none of {', '.join(NLI_LABELS)}"
                 problems.append(Problem(str(path), line, "label", what))

@@ -35,7 +35,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.sample import letters
-from dialeval.training.examples.corpora import LONG, Corpus, Dialogue
+from dialeval.training.examples.corpora import (
+    LONG,
+    SPLITS,
+    Corpus,
+    Dialogue,
+    load_corpus,
+    without_overlap,
+)
 
 SHIPPED = "rated-exchanges.npz"
 
@@ -156,6 +163,21 @@ def without_rated(corpus: Corpus, rated: RatedExchanges) -> tuple[Corpus, LeftOu
         Corpus(corpus.name, tuple(kept), corpus.validation, corpus.test),
         LeftOut(rated, "dialogues", count, by_set),
     )
+
+
+def load_unrated(data: Sequence[Path], format: str | None = None) -> tuple[Corpus, LeftOut]:
+    """One or several corpora as one, without the dialogues that rated sets share."""
+    rated = known_exchanges()
+    kept, left_out = [], LeftOut(rated)
+    for path in data:
+        corpus, shared = without_rated(load_corpus(path, format), rated)
+        kept.append(corpus)
+        left_out += shared
+    if len(kept) == 1:
+        return kept[0], left_out
+    splits = {s: tuple(d for corpus in kept for d in getattr(corpus, s)) for s in SPLITS}
+    splits["train"] = without_overlap(splits["train"], (*splits["validation"], *splits["test"]))
+    return Corpus("+".join(corpus.name for corpus in kept), **splits), left_out
 
 
 def exchanges_of(name: str, items: int, dialogues: Iterable[Dialogue]) -> RatedSet:

@@ -21,7 +21,7 @@ BUCKET = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ReplyPair:
     """What is read, and what is to be said, with its end if it was not cut."""
 
     source: tuple[int, ...]
@@ -30,7 +30,7 @@ class Pair:
 
 def encode_pairs(
     tokenizer: Any, dialogues: Sequence[Dialogue], history_tokens: int, reply_tokens: int
-) -> list[Pair]:
+) -> list[ReplyPair]:
     """Long histories lose their beginning, long replies their end.
 
     A turn begins with a tab, which is split off before anything else (see `vocabulary`): so the ids
@@ -44,17 +44,17 @@ def encode_pairs(
         for turn in dialogue:
             said = written.segments.text(turn).ids
             target = (*said, tokenizer.eos_token_id)[:reply_tokens]
-            pairs.append(Pair((*written.before, *history, *written.after), target))
+            pairs.append(ReplyPair((*written.before, *history, *written.after), target))
             history = (*history, *written.segments.text(f"\t{turn}").ids)[-room:]
     return pairs
 
 
 def make_batches(
-    pairs: Sequence[Pair],
+    pairs: Sequence[ReplyPair],
     limit: int,
     per: Literal["pairs", "tokens"],
     generator: np.random.Generator,
-) -> list[list[Pair]]:
+) -> list[list[ReplyPair]]:
     """Pairs of similar length together, batches in random order.
 
     `limit` bounds the pairs of a batch, or its tokens: pairs times the longer side of the longest.
@@ -63,7 +63,7 @@ def make_batches(
     jitter = generator.random(len(pairs))
     buckets = [(_bucket(pair.target), _bucket(pair.source)) for pair in pairs]
     order = sorted(range(len(pairs)), key=lambda i: (buckets[i], jitter[i]))
-    batches: list[list[Pair]] = []
+    batches: list[list[ReplyPair]] = []
     longest = 0
     for i in order:
         longest = max(longest, *buckets[i])

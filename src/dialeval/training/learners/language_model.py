@@ -1,76 +1,58 @@
-"""`dialeval train lm`: a language model learns how dialogues go on (HolisticEval, section 4.3).
-
-The turns of a dialogue are written one after the other, as `coherence` will ask about them (layout
-`plain`: a start token, turns joined by a space), and the model learns to predict every token of
-them. By default only LoRA adapters are trained (Hu et al., ICLR 2022), a few MB beside a frozen
-model; `full` trains and saves all weights, as the paper did with GPT-2.
-"""
+"""Next-token prediction over whole dialogues, packed by length (see `recipes/lm.py`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from dialeval.training.examples.corpora import Dialogue
-from dialeval.training.loop import Validation
+from dialeval.training.loop import NetworkLearner, Validation
+
+if TYPE_CHECKING:
+    from dialeval.training.recipes.lm import LanguageModel
 
 BUCKET = 8
 """Dialogues whose lengths differ by fewer tokens count as equally long."""
 
 
-@dataclass(frozen=True)
-class LanguageModelOptions:
-    """rank 0 trains all weights. `tokens` bounds what one epoch sees; None: everything."""
+class LanguageModelLearner(NetworkLearner):
+    """Next-token prediction."""
 
-    rank: int = 8
-    alpha: int = 16
-    batch_tokens: int = 2048
-    block: int = 256
-    tokens: int | None = None
-
-
-class LanguageModelRecipe:
-    """Next-token prediction over whole dialogues, packed by length."""
+    network: Any
 
     def __init__(
         self,
-        model: Any,
+        network: Any,
         tokenizer: Any,
         train: Sequence[Dialogue],
         validation: Sequence[Dialogue],
-        options: LanguageModelOptions,
-        seed: int,
+        recipe: LanguageModel,
     ) -> None:
-        self.model = model
-        self._options = options
-        self._seed = seed
-        self._train = self._choose(encode_dialogues(tokenizer, train, options.block))
-        self._validation = encode_dialogues(tokenizer, validation, options.block)
+        self.network = network
+        self._recipe = recipe
+        self._train = self._choose(encode_dialogues(tokenizer, train, recipe.dialogue_tokens))
+        self._validation = encode_dialogues(tokenizer, validation, recipe.dialogue_tokens)
         self._pad = tokenizer.eos_token_id or 0
         # The batches of the first epoch say how large those of all epochs are: as many in each.
-        order = _order(self._train, np.random.default_rng([seed, 0]))
-        self._sizes = _sizes([len(self._train[i]) for i in order], options.batch_tokens)
+        order = _order(self._train, np.random.default_rng([recipe.seed, 0]))
+        self._sizes = _sizes([len(self._train[i]) for i in order], recipe.batch_tokens)
 
     @property
     def tokens(self) -> int:
         """Tokens that one epoch sees."""
         return sum(len(ids) for ids in self._train)
 
-    def parameters(self) -> Mapping[str, torch.nn.Parameter]:
-        return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
-
     def batches(self, epoch: int) -> list[list[list[int]]]:
-        generator = np.random.default_rng([self._seed, epoch])
+        generator = np.random.default_rng([self._recipe.seed, epoch])
         return _shuffled(self._train, _order(self._train, generator), self._sizes, generator)
 
     def loss(self, batch: list[list[int]]) -> torch.Tensor:
-        self.model.train()
+        self.network.train()
         total, count = self._nll(batch)
         return total / count
 
@@ -81,10 +63,10 @@ class LanguageModelRecipe:
     @torch.no_grad()
     def mean_nll(self, encoded: Sequence[list[int]]) -> float:
         """Mean negative log-likelihood of a token."""
-        self.model.eval()
+        self.network.eval()
         generator = np.random.default_rng(0)
         order = _order(encoded, generator)
-        sizes = _sizes([len(encoded[i]) for i in order], 2 * self._options.batch_tokens)
+        sizes = _sizes([len(encoded[i]) for i in order], 2 * self._recipe.batch_tokens)
         total, count = 0.0, 0
         for batch in _shuffled(encoded, order, sizes, generator):
             nll, n = self._nll(batch)
@@ -99,7 +81,7 @@ class LanguageModelRecipe:
             ids[row, : len(tokens)] = torch.tensor(tokens)
             real[row, : len(tokens)] = True
         # Padding lies on the right, where causal attention never looks: no mask is needed.
-        logits = self.model(input_ids=ids, use_cache=False).logits[:, :-1]
+        logits = self.network(input_ids=ids, use_cache=False).logits[:, :-1]
         wanted = real[:, 1:]
         nll = torch.nn.functional.cross_entropy(
             logits[wanted].float(), ids[:, 1:][wanted], reduction="sum"
@@ -108,12 +90,12 @@ class LanguageModelRecipe:
 
     def _choose(self, encoded: list[list[int]]) -> list[list[int]]:
         """A seeded selection of dialogues with at most `tokens` tokens."""
-        if self._options.tokens is None:
+        if self._recipe.tokens is None:
             return encoded
-        order = np.random.default_rng(self._seed).permutation(len(encoded))
+        order = np.random.default_rng(self._recipe.seed).permutation(len(encoded))
         chosen, total = [], 0
         for i in order:
-            if total + len(encoded[i]) > self._options.tokens:
+            if total + len(encoded[i]) > self._recipe.tokens:
                 break
             chosen.append(encoded[i])
             total += len(encoded[i])

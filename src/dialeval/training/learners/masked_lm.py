@@ -12,9 +12,9 @@ logarithm of how often it occurs in the responses.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,30 +22,18 @@ import torch
 from dialeval.models.loading import batches_by_length, positions_of, window_of
 from dialeval.models.masked_lm import MaskedNetwork, masked_log_probs, passes
 from dialeval.models.segments import EncoderInput
-from dialeval.training.loop import Progress, Validation
+from dialeval.training.loop import NetworkLearner, Validation
+from dialeval.training.recipe import Counted
+
+if TYPE_CHECKING:
+    from dialeval.training.recipes.mme_specificity import MmeSpecificity
 
 TOKENS_AT_ONCE = 4096
 VALIDATION_MASKS = 4
 
 
-@dataclass(frozen=True)
-class MaskedLMOptions:
-    """rank 0 trains all weights. `responses` bounds what is learned from; None: everything.
-
-    tokens  pieces of a response that are read
-    share   of the pieces that is hidden
-    """
-
-    rank: int = 12
-    alpha: float = 24.0
-    batch: int = 64
-    tokens: int = 25
-    share: float = 0.25
-    responses: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
-class Batch:
+class HiddenBatch:
     """Numbers of responses, and the seed by which their pieces are hidden."""
 
     responses: tuple[int, ...]
@@ -56,8 +44,10 @@ Hidden = tuple[list[int], Sequence[int]]
 """A response with its marks, and the places in it that are hidden."""
 
 
-class MaskedLMRecipe:
+class MaskedLMLearner(NetworkLearner):
     """Cross-entropy over the pieces that are hidden; responses of similar length share a batch."""
+
+    network: MaskedNetwork
 
     def __init__(
         self,
@@ -65,13 +55,11 @@ class MaskedLMRecipe:
         tokenizer: Any,
         train: Sequence[str],
         validation: Sequence[str],
-        options: MaskedLMOptions,
-        seed: int,
+        recipe: MmeSpecificity,
     ) -> None:
         self.network = network
         self._tokenizer = tokenizer
-        self._options = options
-        self._seed = seed
+        self._recipe = recipe
         window = min(window_of(network.encoder, tokenizer), positions_of(network.encoder))
         self._input = EncoderInput(tokenizer, window)
         self._train = self.encode(train)
@@ -82,7 +70,7 @@ class MaskedLMRecipe:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Responses as the metric reads them; those without a piece are left out."""
         marks = (*self._input.before, *self._input.after)
-        room = min(self._options.tokens, self._input.window - len(marks))
+        room = min(self._recipe.response_tokens, self._input.window - len(marks))
         read = (self._input.segments.text(text.strip()).ids[:room] for text in texts)
         return [[*self._input.before, *ids, *self._input.after] for ids in read if ids]
 
@@ -91,23 +79,20 @@ class MaskedLMRecipe:
         """Responses that one epoch sees."""
         return len(self._train)
 
-    def parameters(self) -> Mapping[str, torch.nn.Parameter]:
-        return {name: p for name, p in self.network.named_parameters() if p.requires_grad}
-
-    def batches(self, epoch: int) -> list[Batch]:
-        generator = np.random.default_rng([self._seed, epoch])
+    def batches(self, epoch: int) -> list[HiddenBatch]:
+        generator = np.random.default_rng([self._recipe.seed, epoch])
         jitter = generator.random(len(self._train))
         order = sorted(range(len(self._train)), key=lambda i: (len(self._train[i]) // 4, jitter[i]))
-        starts = range(0, len(order), self._options.batch)
+        size, seed = self._recipe.batch, self._recipe.seed
         batches = [
-            Batch(tuple(order[start : start + self._options.batch]), (self._seed, epoch, start))
-            for start in starts
+            HiddenBatch(tuple(order[start : start + size]), (seed, epoch, start))
+            for start in range(0, len(order), size)
         ]
         return [batches[i] for i in generator.permutation(len(batches))]
 
-    def loss(self, batch: Batch) -> torch.Tensor:
+    def loss(self, batch: HiddenBatch) -> torch.Tensor:
         # An adapter learns too little to need dropout, and is slowed down by it.
-        self.network.train(not self._options.rank)
+        self.network.train(self._recipe.full)
         generator = np.random.default_rng(batch.seed)
         rows = [self._draw(self._train[i], generator) for i in batch.responses]
         states, ids = self._hidden_states(rows)
@@ -116,8 +101,8 @@ class MaskedLMRecipe:
     def _draw(self, ids: list[int], generator: np.random.Generator) -> Hidden:
         first = len(self._input.before)
         pieces = len(ids) - first - len(self._input.after)
-        # Rounded by lot, so that the share is right on average.
-        wanted = int(pieces * self._options.share + generator.random())
+        # Rounded at random, so that the share is right on average.
+        wanted = int(pieces * self._recipe.share + generator.random())
         hidden = generator.permutation(pieces)[: max(1, wanted)]
         return ids, (hidden + first).tolist()
 
@@ -134,7 +119,7 @@ class MaskedLMRecipe:
         self,
         encoded: Sequence[list[int]],
         masks: int,
-        progress: Progress = lambda done, total: None,
+        progress: Counted = lambda done, total: None,
     ) -> tuple[list[np.ndarray[Any, Any]], float]:
         """Log-probability of each piece of each response, and the share guessed right."""
         self.network.eval()

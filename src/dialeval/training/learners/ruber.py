@@ -5,16 +5,16 @@
                    15 000 pairs of DailyDialog and after 4 epochs it puts the right response first
                    in 72% of unseen cases, margin in 66%)
 
-r' is the response of another pair of the batch: batches are drawn by lot anew in each epoch, so it
-is a random response, and no text has to be read for it. Where it happens to be the same text, the
+r' is the response of another pair of the batch: batches are drawn at random in each epoch, so it is
+a random response, and no text has to be read for it. Where it happens to be the same text, the
 pair teaches nothing and is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,22 +23,14 @@ import torch
 from dialeval.models.ruber import RuberNetwork, padded, query_words, response_words
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.training.examples.pair_corpus import Pair
-from dialeval.training.loop import Validation
+from dialeval.training.loop import NetworkLearner, Validation
 
-Loss = Literal["margin", "cross-entropy"]
-
-
-@dataclass(frozen=True)
-class RuberOptions:
-    """`delta`: how far the scores of a right and a wrong response should lie apart."""
-
-    loss: Loss = "cross-entropy"
-    delta: float = 0.5
-    batch: int = 256
+if TYPE_CHECKING:
+    from dialeval.training.recipes.ruber import Ruber
 
 
 @dataclass(frozen=True)
-class Batch:
+class ShiftedBatch:
     """Numbers of pairs; the wrong response of each is that of the pair `shift` places on."""
 
     pairs: npt.NDArray[np.int64]
@@ -78,8 +70,10 @@ class WordNumbers:
         return padded([self._rows[numbers] for numbers in texts])
 
 
-class RuberRecipe:
+class RuberLearner(NetworkLearner):
     """Right responses against random ones."""
+
+    network: RuberNetwork
 
     def __init__(
         self,
@@ -87,25 +81,20 @@ class RuberRecipe:
         words: WordNumbers,
         train: Sequence[Pair],
         validation: Sequence[Pair],
-        options: RuberOptions,
-        seed: int,
+        recipe: Ruber,
     ) -> None:
         self.network = network
         self._words = words
         self._train = train
         self._validation = validation
-        self._options = options
-        self._seed = seed
+        self._recipe = recipe
 
-    def parameters(self) -> Mapping[str, torch.nn.Parameter]:
-        return dict(self.network.named_parameters())
-
-    def batches(self, epoch: int) -> list[Batch]:
+    def batches(self, epoch: int) -> list[ShiftedBatch]:
         return _batches(
-            len(self._train), self._options.batch, np.random.default_rng([self._seed, epoch])
+            len(self._train), self._recipe.batch, np.random.default_rng([self._recipe.seed, epoch])
         )
 
-    def loss(self, batch: Batch) -> torch.Tensor:
+    def loss(self, batch: ShiftedBatch) -> torch.Tensor:
         self.network.train()
         return self._loss(self._score(self._train, batch))
 
@@ -117,7 +106,7 @@ class RuberRecipe:
     def score(self, pairs: Sequence[Pair]) -> Scored:
         """All pairs, each with the same wrong response every time."""
         self.network.eval()
-        batches = _batches(len(pairs), 4 * self._options.batch, np.random.default_rng(0))
+        batches = _batches(len(pairs), 4 * self._recipe.batch, np.random.default_rng(0))
         found = [self._score(pairs, batch) for batch in batches]
         return Scored(
             *(
@@ -126,7 +115,7 @@ class RuberRecipe:
             )
         )
 
-    def _score(self, pairs: Sequence[Pair], batch: Batch) -> Scored:
+    def _score(self, pairs: Sequence[Pair], batch: ShiftedBatch) -> Scored:
         chosen = [pairs[i] for i in batch.pairs.tolist()]
         queries = [self._words.queries[pair.context[-1]] for pair in chosen]
         responses = [self._words.responses[pair.response] for pair in chosen]
@@ -141,9 +130,9 @@ class RuberRecipe:
 
     def _loss(self, scored: Scored) -> torch.Tensor:
         right, wrong = scored.right[scored.different], scored.wrong[scored.different]
-        if self._options.loss == "margin":
+        if self._recipe.loss == "margin":
             apart = right.sigmoid() - wrong.sigmoid()
-            return torch.relu(self._options.delta - apart).mean()
+            return torch.relu(self._recipe.delta - apart).mean()
         logits = torch.cat([right, wrong])
         labels = torch.cat([torch.ones_like(right), torch.zeros_like(wrong)])
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, labels)
@@ -159,8 +148,10 @@ def measures(scored: Scored, split: str) -> dict[str, float]:
     }
 
 
-def _batches(pairs: int, size: int, generator: np.random.Generator) -> list[Batch]:
+def _batches(pairs: int, size: int, generator: np.random.Generator) -> list[ShiftedBatch]:
     """A last pair that would be alone in its batch has no wrong response, and sits out."""
     order = generator.permutation(pairs)
     parts = [order[start : start + size] for start in range(0, pairs, size)]
-    return [Batch(part, int(generator.integers(1, len(part)))) for part in parts if len(part) > 1]
+    return [
+        ShiftedBatch(part, int(generator.integers(1, len(part)))) for part in parts if len(part) > 1
+    ]

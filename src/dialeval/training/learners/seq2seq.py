@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from dialeval.training.examples.reply_pairs import Pair, make_batches
+from dialeval.training.examples.reply_pairs import ReplyPair, make_batches
 from dialeval.training.examples.vocabulary import Pieces
-from dialeval.training.learners.architectures import Architecture
-from dialeval.training.loop import Objective, Validation
+from dialeval.training.learners.architectures import (
+    Architecture,
+    LstmArchitecture,
+    TransformerArchitecture,
+)
+from dialeval.training.loop import NetworkLearner, Objective, Validation
+from dialeval.training.settings import Settings
 
 VALIDATION_TOKENS = 4096
 
@@ -39,21 +44,103 @@ class Seq2SeqOptions:
     pairs: int | None = None
 
 
-class Seq2SeqRecipe:
+@dataclass(frozen=True)
+class Preset:
+    """All that decides what is learned."""
+
+    architecture: Architecture
+    options: Seq2SeqOptions
+    settings: Settings
+
+
+LSTM_SMALL = Preset(
+    LstmArchitecture(),
+    Seq2SeqOptions(batch=32),
+    Settings(epochs=2, learning_rate=2e-3, clip=5.0),
+)
+
+# OpenNMT's defaults in 2017 and 2018; the papers name the layers, the units and SGD with rate 1.
+LSTM_PAPER = Preset(
+    LstmArchitecture(units=500, layers=2, dropout=0.3),
+    Seq2SeqOptions(vocabulary=50_000, pieces="words", history_tokens=50, reply_tokens=50),
+    Settings(
+        epochs=13,
+        learning_rate=1.0,
+        optimizer="sgd",
+        schedule="halving",
+        halve_after=8,
+        clip=5.0,
+    ),
+)
+
+TRANSFORMER_SMALL = Preset(
+    TransformerArchitecture(),
+    Seq2SeqOptions(batch=2048, per="tokens", smoothing=0.1),
+    Settings(epochs=1, learning_rate=2e-3, beta2=0.998),
+)
+
+# The command in the README of HolisticEval's release; its batch size of 16 counts tokens, and the
+# gradients of two batches are added up. Gradients are not clipped, as in OpenNMT's Transformer.
+TRANSFORMER_PAPER = Preset(
+    TransformerArchitecture(layers=6, units=512, feed_forward=2048, heads=8, dropout=0.1),
+    Seq2SeqOptions(
+        vocabulary=50_000,
+        pieces="words",
+        history_tokens=100,
+        reply_tokens=50,
+        batch=2 * 16,
+        per="tokens",
+        smoothing=0.1,
+    ),
+    Settings(
+        epochs=1,
+        steps=100_000,
+        learning_rate=2 * 512**-0.5,
+        beta2=0.998,
+        schedule="noam",
+        warmup_steps=8000,
+        clip=0.0,
+    ),
+)
+
+
+def changed(
+    preset: Preset,
+    *,
+    epochs: int | None = None,
+    pairs: int | None = None,
+    units: int | None = None,
+    vocabulary: int | None = None,
+    seed: int = 0,
+) -> Preset:
+    """A preset with some of it changed; None leaves things as they are."""
+    settings = replace(preset.settings, seed=seed)
+    if units is not None and settings.schedule == "noam":  # its rate has units ** -0.5 in it
+        rate = settings.learning_rate * (preset.architecture.units / units) ** 0.5
+        settings = replace(settings, learning_rate=rate)
+    if epochs is not None:
+        settings = replace(settings, epochs=epochs, steps=0)
+    options = replace(
+        preset.options, pairs=pairs, vocabulary=vocabulary or preset.options.vocabulary
+    )
+    architecture = replace(preset.architecture, units=units or preset.architecture.units)
+    return Preset(architecture, options, settings)
+
+
+class Seq2SeqLearner(NetworkLearner):
     """A network of `architectures`, and pairs."""
 
     def __init__(
         self,
-        model: torch.nn.Module,
-        architecture: Architecture,
+        network: torch.nn.Module,
+        preset: Preset,
         start: int,
-        train: Sequence[Pair],
-        validation: Sequence[Pair],
-        options: Seq2SeqOptions,
-        seed: int,
+        train: Sequence[ReplyPair],
+        validation: Sequence[ReplyPair],
     ) -> None:
-        self.model = model
-        self._architecture = architecture
+        options, seed = preset.options, preset.settings.seed
+        self.network = network
+        self._architecture = preset.architecture
         self._start = start
         self._validation = validation
         self._options = options
@@ -61,15 +148,12 @@ class Seq2SeqRecipe:
         chosen = np.random.default_rng(seed).permutation(len(train))[: options.pairs]
         self.train = [train[i] for i in sorted(chosen)]
 
-    def parameters(self) -> Mapping[str, torch.nn.Parameter]:
-        return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
-
-    def batches(self, epoch: int) -> list[list[Pair]]:
+    def batches(self, epoch: int) -> list[list[ReplyPair]]:
         generator = np.random.default_rng([self._seed, epoch])
         return make_batches(self.train, self._options.batch, self._options.per, generator)
 
-    def loss(self, batch: list[Pair]) -> Objective:
-        self.model.train()
+    def loss(self, batch: list[ReplyPair]) -> Objective:
+        self.network.train()
         logits, wanted = self._predict(batch)
         nll = cross_entropy(logits, wanted, reduction="sum")
         learned = nll
@@ -85,9 +169,9 @@ class Seq2SeqRecipe:
         return Validation(loss, {"validation_perplexity": math.exp(loss)})
 
     @torch.no_grad()
-    def mean_nll(self, pairs: Sequence[Pair]) -> float:
+    def mean_nll(self, pairs: Sequence[ReplyPair]) -> float:
         """Mean negative log-likelihood of a token of the replies."""
-        self.model.eval()
+        self.network.eval()
         total, count = 0.0, 0
         for batch in make_batches(pairs, VALIDATION_TOKENS, "tokens", np.random.default_rng(0)):
             logits, wanted = self._predict(batch)
@@ -95,13 +179,13 @@ class Seq2SeqRecipe:
             count += len(wanted)
         return total / count
 
-    def _predict(self, batch: Sequence[Pair]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _predict(self, batch: Sequence[ReplyPair]) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits at each token of the replies, and the tokens themselves."""
         sources, lengths = _pad([pair.source for pair in batch])
         read, _ = _pad([(self._start, *pair.target[:-1]) for pair in batch])
         wanted, sizes = _pad([pair.target for pair in batch])
         real = torch.arange(wanted.shape[1])[None] < sizes[:, None]
-        logits = self._architecture.logits(self.model, sources, lengths, read)
+        logits = self._architecture.logits(self.network, sources, lengths, read)
         return logits[real].float(), wanted[real]
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,11 @@ from dialeval.models.topic_graph import (
 )
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.training.examples.negatives import NegativeSampler, Numbers
-from dialeval.training.loop import Validation
+from dialeval.training.loop import NetworkLearner, Validation, similar_batches
 
-Loss = Literal["margin", "cross-entropy"]
+if TYPE_CHECKING:
+    from dialeval.training.recipes.mme_topic import MmeTopic
+
 Negatives = Literal["mixed", "random", "hard"]
 
 MARGIN = 0.1
@@ -46,16 +48,6 @@ SIMILAR = 4
 """Graphs whose sizes differ by fewer keywords are alike."""
 
 HARD_SHARE: Mapping[Negatives, float] = {"mixed": 0.5, "random": 0.0, "hard": 1.0}
-
-
-@dataclass(frozen=True)
-class TopicGraphOptions:
-    """How it learns; see the module."""
-
-    loss: Loss = "margin"
-    negatives: Negatives = "mixed"
-    dropout: float = 0.1
-    batch: int = 64
 
 
 class TopicTables:
@@ -122,7 +114,7 @@ class TopicPairs:
 
 
 @dataclass(frozen=True)
-class Batch:
+class TopicBatch:
     pairs: Numbers
     wrong: Numbers
 
@@ -135,8 +127,10 @@ class Scored:
     wrong: torch.Tensor
 
 
-class TopicGraphRecipe:
+class TopicGraphLearner(NetworkLearner):
     """Right responses against wrong ones."""
+
+    network: TopicGraphNetwork
 
     def __init__(
         self,
@@ -144,34 +138,27 @@ class TopicGraphRecipe:
         tables: TopicTables,
         train: TopicPairs,
         validation: TopicPairs,
-        options: TopicGraphOptions,
-        seed: int,
+        recipe: MmeTopic,
     ) -> None:
         self.network = network
         self._tables = tables
         self._train = train
-        self._options = options
-        self._seed = seed
+        self._recipe = recipe
         self._validation = validation
         self._wrong = fixed_negatives(validation)
 
-    def parameters(self) -> Mapping[str, torch.nn.Parameter]:
-        return dict(self.network.named_parameters())
-
-    def batches(self, epoch: int) -> list[Batch]:
-        generator = np.random.default_rng([self._seed, 1 + epoch])
+    def batches(self, epoch: int) -> list[TopicBatch]:
+        generator = np.random.default_rng([self._recipe.seed, 1 + epoch])
         wrong = self._draw(generator)
-        sizes = np.array([len(words) for words in self._train.contexts])
-        sizes += [len(words) for words in self._train.responses]
+        both = zip(self._train.contexts, self._train.responses, strict=True)
         # Graphs of similar size share a batch, so that little of it is padding.
-        order = np.lexsort((generator.random(len(wrong)), sizes // SIMILAR))
-        size = self._options.batch
-        parts = [order[start : start + size] for start in range(0, len(order), size)]
-        return [Batch(parts[i], wrong[parts[i]]) for i in generator.permutation(len(parts))]
+        sizes = [(len(context) + len(response)) // SIMILAR for context, response in both]
+        batches = map(np.array, similar_batches(sizes, self._recipe.batch, generator))
+        return [TopicBatch(rows, wrong[rows]) for rows in batches]
 
     def _draw(self, generator: np.random.Generator) -> Numbers:
         wrong = self._train.sampler.sample(generator, "random")
-        lots, hard = generator.random(len(wrong)), HARD_SHARE[self._options.negatives]
+        lots, hard = generator.random(len(wrong)), HARD_SHARE[self._recipe.negatives]
         if not hard:
             return wrong
         near = self._train.sampler.sample(generator, "weighted")
@@ -180,7 +167,7 @@ class TopicGraphRecipe:
             self._train.responses, np.flatnonzero(lots < hard / 2), wrong, generator
         )
 
-    def loss(self, batch: Batch) -> torch.Tensor:
+    def loss(self, batch: TopicBatch) -> torch.Tensor:
         self.network.train()
         return self._loss(self._score(self._train, batch.pairs, batch.wrong))
 
@@ -193,7 +180,7 @@ class TopicGraphRecipe:
     @torch.no_grad()
     def score(self, pairs: TopicPairs, wrong: Numbers) -> Scored:
         self.network.eval()
-        every, size = np.arange(len(wrong)), 4 * self._options.batch
+        every, size = np.arange(len(wrong)), 4 * self._recipe.batch
         found = [
             self._score(pairs, every[start : start + size], wrong[start : start + size])
             for start in range(0, len(every), size)
@@ -208,7 +195,7 @@ class TopicGraphRecipe:
         return Scored(*self.network(*self._tables.graphs(topics)).chunk(2))
 
     def _loss(self, scored: Scored) -> torch.Tensor:
-        if self._options.loss == "margin":
+        if self._recipe.loss == "margin":
             return margin_loss(scored.right.sigmoid(), scored.wrong.sigmoid())
         logits = torch.cat([scored.right, scored.wrong])
         labels = torch.cat([torch.ones_like(scored.right), torch.zeros_like(scored.wrong)])
@@ -223,7 +210,7 @@ def sharing_a_keyword(
 ) -> Numbers:
     """`wrong`, where for these rows it is a response that shares a keyword with the right one.
 
-    The keyword is drawn by lot, then one of the responses with it. Where that one has the same
+    The keyword is drawn at random, then one of the responses with it. Where that one has the same
     keywords, or there is none, the row stays as it is.
     """
     holders: dict[str, list[int]] = {}

@@ -11,11 +11,18 @@ from dialeval.options import build
 from dialeval.training.recipe import Recipe
 
 RECIPES: Mapping[str, str] = {
+    "lm": "lm:LanguageModel",
+    "nli": "nli:Inference",
+    "ruber": "ruber:Ruber",
     "bert-ruber": "bert_ruber:BertRuber",
     "pone": "pone:Pone",
+    "seq2seq": "seq2seq:Seq2Seq",
+    "generator": "seq2seq:Generator",
     "mme-fluency": "mme_fluency:MmeFluency",
     "mme-relevance": "mme_relevance:MmeRelevance",
     "mme-engagement": "mme_engagement:MmeEngagement",
+    "mme-topic": "mme_topic:MmeTopic",
+    "mme-specificity": "mme_specificity:MmeSpecificity",
 }
 """Name -> module of this package and class."""
 

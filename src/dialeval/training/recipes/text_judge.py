@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class PreparedJudge(Prepared["JudgeLearner[Any, Any]"]):
+class PreparedJudge(Prepared[Any]):
+    learner: JudgeLearner[Any, Any]
     sets: ExampleSets
 
 

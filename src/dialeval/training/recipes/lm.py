@@ -1,0 +1,160 @@
+"""`dialeval train lm`: a language model learns how dialogues go on (HolisticEval, section 4.3).
+
+The turns of a dialogue are written one after the other, as `coherence` will ask about them (layout
+`plain`: a start token, turns joined by a space), and the model learns to predict every token of
+them. By default only LoRA adapters are trained (Hu et al., ICLR 2022), a few MB beside a frozen
+model; `full` trains and saves all weights, as the paper did with GPT-2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dialeval.errors import UsageError
+from dialeval.metric import option
+from dialeval.model_store.presets import PRESETS
+from dialeval.training.recipe import (
+    AdapterRecipe,
+    Measures,
+    Prepared,
+    Progress,
+    epochs_option,
+    held_out_option,
+)
+from dialeval.training.settings import Settings
+
+if TYPE_CHECKING:
+    from dialeval.training.learners.language_model import LanguageModelLearner
+    from dialeval.training.run import Training
+
+
+@dataclass
+class PreparedLanguageModel(Prepared[Any]):
+    learner: LanguageModelLearner
+    tokenizer: Any
+    test: list[list[int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModel(AdapterRecipe[PreparedLanguageModel]):
+    """Teach a language model how dialogues go on, for coherence and fluency."""
+
+    name = "lm"
+    metric = "coherence"
+    usual_rates: ClassVar[tuple[float, float]] = (5e-4, 5e-4)
+
+    model: str = option(PRESETS["default"]["dialogue-lm"], "Start from this language model.")
+    epochs: int = epochs_option(1)
+    tokens: int | None = option(None, "Use at most this many tokens of the data.", low=1000)
+    batch_tokens: int = option(2048, "Take this many tokens per step.", low=1)
+    dialogue_tokens: int = option(256, "Read at most this many tokens of a dialogue.", low=8)
+    held_out: int = held_out_option(200, "dialogues each")
+    format: str = option("", "Read the data as this format (see: dialeval data formats).")
+
+    @property
+    def bits(self) -> int:
+        return 32 if self.full else 16
+
+    def settings(self) -> Settings:
+        return Settings(epochs=self.epochs, learning_rate=self.highest_rate, seed=self.seed)
+
+    def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedLanguageModel:
+        from dialeval.models.source import Models
+        from dialeval.training.adapters import add_adapters
+        from dialeval.training.examples.rated_exchanges import load_unrated
+        from dialeval.training.learners.language_model import (
+            LanguageModelLearner,
+            encode_dialogues,
+        )
+
+        corpus, left_out = load_unrated(data, self.format or None)
+        progress.say(f"{corpus.name}: {len(corpus.train):,} dialogues to train on")
+        network, tokenizer = self.load_base()
+        rank = self.adapter_rank
+        network = add_adapters(network, "CAUSAL_LM", rank, 2 * rank, self.seed)
+        validation = corpus.validation[: self.held_out]
+        learner = LanguageModelLearner(network, tokenizer, corpus.train, validation, self)
+        kept = "weights" if self.full else "LoRA adapter"
+        return PreparedLanguageModel(
+            learner,
+            f"{kept} for {self.model}, trained to continue the dialogues of {corpus.name}.",
+            self.model,
+            {
+                "corpus": corpus.name,
+                "sha256": corpus.digest(),
+                "train dialogues": len(corpus.train),
+                "tokens per epoch": learner.tokens,
+                **left_out.facts(),
+            },
+            {"base": Models().fingerprint(self.model), "data": corpus.digest()},
+            tokenizer,
+            encode_dialogues(tokenizer, corpus.test[: self.held_out], self.dialogue_tokens),
+        )
+
+    def learn(
+        self, prepared: PreparedLanguageModel, training: Training
+    ) -> Sequence[Mapping[str, float]]:
+        learner = prepared.learner
+        state = training.stage(learner, self.settings())
+        epochs = state.step / len(learner.batches(0))
+        prepared.data["tokens seen"] = round(learner.tokens * epochs)
+        return state.curve
+
+    def save(self, prepared: PreparedLanguageModel, out: Path) -> None:
+        from dialeval.model_store.weights import LAYOUT
+        from dialeval.storage import write_json
+        from dialeval.training.adapters import save_adapters, save_model
+
+        if self.full:
+            save_model(prepared.learner.network, prepared.tokenizer, out)
+        else:
+            save_adapters(prepared.learner.network, self.model, out)
+        write_json(out / LAYOUT, {"layout": "plain"})
+
+    def measure(self, prepared: PreparedLanguageModel, progress: Progress) -> Measures:
+        progress.say("measuring the test perplexity after and before training")
+        learner, test = prepared.learner, prepared.test
+        after = learner.mean_nll(test)
+        if self.full:
+            trained, learner.network = learner.network, self.load_base()[0]
+            before = learner.mean_nll(test)
+            learner.network = trained
+        else:
+            with learner.network.disable_adapter():
+                before = learner.mean_nll(test)
+        return Measures(
+            {
+                f"test perplexity before ({len(test)} dialogues)": math.exp(before),
+                f"test perplexity after ({len(test)} dialogues)": math.exp(after),
+            }
+        )
+
+    def load_base(self) -> tuple[Any, Any]:
+        """The base model in fp32 with its tokenizer, from the model cache or a directory."""
+        from transformers import AutoModelForCausalLM
+
+        from dialeval.model_store.locate import locate, ready
+        from dialeval.models.loading import load_tokenizer, silence, window_of
+
+        found = locate(self.model)
+        if found.role != "causal-lm" or found.base or found.gguf:
+            raise UsageError(
+                f"model {self.model!r} cannot be trained on: `train lm` takes a causal language"
+                " model that is no adapter and no GGUF file. See: dialeval models"
+            )
+        ready(found)
+        with silence():
+            model = AutoModelForCausalLM.from_pretrained(
+                found.directory, dtype="float32", local_files_only=True
+            )
+            tokenizer = load_tokenizer(found.directory)
+        if self.dialogue_tokens > (window := window_of(model, tokenizer)):
+            raise UsageError(
+                f"--dialogue-tokens {self.dialogue_tokens} is more than the {window} tokens that"
+                f" {self.model!r} can read"
+            )
+        return model, tokenizer

@@ -1,0 +1,169 @@
+"""`dialeval train mme-topic`: a graph network learns which topics follow which (MME-CRS, GRADE).
+
+    scorer.json          what is read and how: vectors, tagger, turns, sizes, digest of the graph
+    scorer.safetensors   the weights, 16 bits
+    idf.json             in how many utterances each word was found
+
+The epoch with the lowest loss on held-out dialogues is kept, as in MME-CRS.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dialeval.errors import UsageError
+from dialeval.metric import option
+from dialeval.model_store.presets import PRESETS
+from dialeval.training.recipe import (
+    Measures,
+    Prepared,
+    Progress,
+    Recipe,
+    epochs_option,
+    patience_option,
+)
+from dialeval.training.settings import Settings
+
+if TYPE_CHECKING:
+    from dialeval.models.topic_graph import TopicGraphConfig
+    from dialeval.training.examples.topics import TopicData
+    from dialeval.training.learners.topic_graph import TopicGraphLearner
+
+
+@dataclass
+class PreparedTopics(Prepared[Any]):
+    learner: TopicGraphLearner
+    topics: TopicData
+    described: TopicGraphConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class MmeTopic(Recipe[PreparedTopics]):
+    """Teach the topic graph of MME-CRS which topics follow which."""
+
+    name = "mme-topic"
+    metric = "mme-topic"
+
+    model: str = option(
+        PRESETS["default"]["word-vectors"], "Read these word vectors, which are not trained."
+    )
+    tagger: str = option(
+        "lexicon",
+        "Find nouns, verbs and adjectives with this tagger: lexicon (WordNet, nothing to fetch), or"
+        " a spaCy pipeline such as spacy-en-sm.",
+    )
+    graph: str = option("", "Read another graph of concepts, made by scripts/build_conceptnet.py.")
+    loss: Literal["margin", "cross-entropy"] = option(
+        "margin", "Minimise this loss. margin: GRADE's. cross-entropy: right or wrong."
+    )
+    negatives: Literal["mixed", "random", "hard"] = option(
+        "mixed",
+        "Draw these wrong responses. hard: similar to the right one. mixed: half of each.",
+    )
+    layers: int = option(3, "Set the number of layers.", low=1)
+    heads: int = option(4, "Set the number of heads of each layer.", low=1)
+    units: int = option(64, "Set the width of a layer, all heads together.", low=1)
+    turns: int = option(2, "Read this many turns of the context.", low=1)
+    hops: int = option(4, "Join words that are at most this many hops apart in ConceptNet.", low=1)
+    edges: Literal["hops", "idf"] = option(
+        "hops",
+        "Weight edges. hops: 1 / (1 + hops). idf: that times the lower idf of its two words.",
+    )
+    epochs: int = epochs_option(6)
+    patience: int = patience_option(3)
+    pairs: int | None = option(None, "Learn from at most this many pairs.", low=20)
+    batch: int = option(64, "Take this many pairs per step.", low=1)
+    learning_rate: float = option(2e-3, "Set the highest learning rate.", low=0.0)
+    dropout: float = option(0.1, "Drop this share of units while learning.", low=0.0, high=0.9)
+
+    def __post_init__(self) -> None:
+        if self.units % self.heads:
+            raise UsageError(f"{self.units} units cannot be shared among {self.heads} heads")
+
+    def settings(self) -> Settings:
+        return Settings(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            patience=self.patience,
+            seed=self.seed,
+        )
+
+    def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedTopics:
+        import torch
+
+        from dialeval.models.source import Models
+        from dialeval.models.topic_graph import TopicGraphConfig
+        from dialeval.models.topic_keywords import make_tagger
+        from dialeval.training.examples.topics import load_topics, read_graph
+        from dialeval.training.examples.word_vectors import load_word_vectors
+        from dialeval.training.learners.topic_graph import TopicGraphLearner
+
+        table = load_word_vectors(self.model, self.name)
+        concepts = read_graph(Path(self.graph) if self.graph else None)
+        make_tagger(self.tagger)  # one that is not here is an error before anything is read
+        config = TopicGraphConfig(
+            self.model,
+            table.vectors.shape[1],
+            concepts.digest,
+            self.units,
+            self.heads,
+            self.layers,
+            self.turns,
+            tagger=self.tagger,
+            furthest=self.hops,
+            edges=self.edges,
+        )
+        topics = load_topics(data, config, table, concepts, self.pairs, progress)
+        corpus = topics.corpus
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            network = config.network(self.dropout)
+        return PreparedTopics(
+            TopicGraphLearner(network, topics.tables, topics.train, topics.validation, self),
+            "Topic coherence of MME-CRS: a graph attention network over the keywords of a context"
+            f" and a response, joined by ConceptNet, on word vectors ({self.model}).",
+            self.model,
+            {
+                "corpus": corpus.name,
+                "sha256": corpus.digest(),
+                "pairs to learn from": len(corpus.train),
+                "pairs for validation": len(corpus.validation),
+                "pairs for test": len(corpus.test),
+                "keywords": len(topics.tables.numbers),
+                "words of the graph of concepts": len(concepts.words),
+                **corpus.left_out.facts(),
+            },
+            {
+                "data": corpus.digest(),
+                "vectors": Models().fingerprint(self.model),
+                "config": config.to_record(),
+            },
+            topics,
+            config,
+            config=asdict(config),
+        )
+
+    def save(self, prepared: PreparedTopics, out: Path) -> None:
+        from dialeval.model_store.scorer_directory import save_scorer
+        from dialeval.models.topic_graph import GRAPH
+
+        prepared.topics.frequencies.write(out)
+        if self.graph:
+            shutil.copyfile(self.graph, out / GRAPH)
+        save_scorer(out, prepared.described.to_record(), prepared.learner.network)
+
+    def measure(self, prepared: PreparedTopics, progress: Progress) -> Measures:
+        from dialeval.training.learners.topic_graph import fixed_negatives, ranking
+
+        topics = prepared.topics
+        return Measures(
+            {
+                f"{split}_ranking_{name}": ranking(prepared.learner.score(pairs, wrong))
+                for split, pairs in {"validation": topics.validation, "test": topics.test}.items()
+                for name, wrong in fixed_negatives(pairs).items()
+            }
+        )

@@ -1,0 +1,164 @@
+"""`dialeval train seq2seq` and `train generator`: a corpus becomes a model that says the next turn.
+
+seq2seq    the chatbot that the papers tested: an LSTM with attention
+generator  the Transformer of HolisticEval's CTG, which proposes other queries
+
+Sizes and settings of the presets are in `learners/seq2seq.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from dialeval.metric import option
+from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, held_out_option
+from dialeval.training.settings import Settings
+
+if TYPE_CHECKING:
+    from dialeval.training.examples.reply_pairs import ReplyPair
+    from dialeval.training.learners.seq2seq import Preset, Seq2SeqLearner
+    from dialeval.training.run import Training
+
+
+@dataclass
+class PreparedSeq2Seq(Prepared[Any]):
+    learner: Seq2SeqLearner
+    tokenizer: Any
+    test: list[ReplyPair]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seq2Seq(Recipe[PreparedSeq2Seq]):
+    """Train the chatbot that the papers tested: an LSTM with attention that answers.
+
+    Other values of top_k (1, 10, 100) give answers that are less and less alike.
+    """
+
+    name: ClassVar[str] = "seq2seq"
+    title: ClassVar[str] = "LSTM"
+    usage: ClassVar[str] = (
+        "dialeval probe hf:{out} --queries FILE -o PROBE --set method=sample --set top_k=10"
+    )
+
+    preset: Literal["small", "paper"] = option(
+        "small", "Choose the size. small: minutes on a laptop. paper: as published, hours to days."
+    )
+    epochs: int | None = option(
+        None, "Pass over the data this many times (default: the preset's).", low=1
+    )
+    pairs: int | None = option(
+        None, "Learn from this many turns, each with what was said before it.", low=1
+    )
+    units: int | None = option(None, "Set the width of the network (default: the preset's).", low=8)
+    vocabulary: int | None = option(
+        None, "Use at most this many tokens (default: the preset's).", low=300
+    )
+    held_out: int = held_out_option(200, "dialogues each")
+    format: str = option("", "Read the data as this format (see: dialeval data formats).")
+
+    @property
+    def bits(self) -> int:
+        return 32
+
+    def presets(self) -> Mapping[str, Preset]:
+        from dialeval.training.learners.seq2seq import LSTM_PAPER, LSTM_SMALL
+
+        return {"small": LSTM_SMALL, "paper": LSTM_PAPER}
+
+    def chosen(self) -> Preset:
+        from dialeval.training.learners.seq2seq import changed
+
+        return changed(
+            self.presets()[self.preset],
+            epochs=self.epochs,
+            pairs=self.pairs,
+            units=self.units,
+            vocabulary=self.vocabulary,
+            seed=self.seed,
+        )
+
+    def settings(self) -> Settings:
+        return self.chosen().settings
+
+    def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedSeq2Seq:
+        import torch
+
+        from dialeval.training.examples.rated_exchanges import load_unrated
+        from dialeval.training.examples.reply_pairs import encode_pairs
+        from dialeval.training.examples.vocabulary import build_tokenizer
+        from dialeval.training.learners.seq2seq import Seq2SeqLearner, describe
+
+        preset = self.chosen()
+        options = preset.options
+        corpus, left_out = load_unrated(data, self.format or None)
+        tokenizer = build_tokenizer(
+            corpus.train, options.vocabulary, options.pieces, options.history_tokens
+        )
+        train, validation, test = (
+            encode_pairs(tokenizer, dialogues, options.history_tokens, options.reply_tokens)
+            for dialogues in (
+                corpus.train,
+                corpus.validation[: self.held_out],
+                corpus.test[: self.held_out],
+            )
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            network = preset.architecture.build(
+                tokenizer, options.history_tokens, options.reply_tokens
+            )
+        learner = Seq2SeqLearner(network, preset, tokenizer.bos_token_id, train, validation)
+        progress.say(
+            f"{corpus.name}: {len(learner.train):,} pairs of a history and what came next,"
+            f" {len(tokenizer):,} tokens in the vocabulary, {describe(network)}"
+        )
+        return PreparedSeq2Seq(
+            learner,
+            f"{self.title} of {describe(network)} that says what comes next in a dialogue.",
+            "none",
+            {
+                "corpus": corpus.name,
+                "sha256": corpus.digest(),
+                "train dialogues": len(corpus.train),
+                "pairs per epoch": len(learner.train),
+                "tokens of replies per epoch": sum(len(pair.target) for pair in learner.train),
+                **left_out.facts(),
+            },
+            {"data": corpus.digest(), "preset": asdict(preset)},
+            tokenizer,
+            test,
+            config=asdict(preset.settings) | asdict(options) | asdict(preset.architecture),
+        )
+
+    def learn(self, prepared: PreparedSeq2Seq, training: Training) -> Sequence[Mapping[str, float]]:
+        state = training.stage(prepared.learner, self.settings())
+        epochs = state.step / len(prepared.learner.batches(0))
+        prepared.data["epochs seen"] = round(epochs, 2)
+        return state.curve
+
+    def save(self, prepared: PreparedSeq2Seq, out: Path) -> None:
+        self.chosen().architecture.save(prepared.learner.network, out)
+        prepared.tokenizer.save_pretrained(out)
+
+    def measure(self, prepared: PreparedSeq2Seq, progress: Progress) -> Measures:
+        progress.say("measuring the test perplexity")
+        perplexity = math.exp(prepared.learner.mean_nll(prepared.test))
+        return Measures({f"test perplexity per token ({len(prepared.test):,} replies)": perplexity})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generator(Seq2Seq):
+    """Train a Transformer that proposes other queries: the generator of HolisticEval's CTG."""
+
+    name: ClassVar[str] = "generator"
+    title: ClassVar[str] = "Transformer"
+    usage: ClassVar[str] = "dialeval augment FILE --with ctg:model={out}"
+
+    def presets(self) -> Mapping[str, Preset]:
+        from dialeval.training.learners.seq2seq import TRANSFORMER_PAPER, TRANSFORMER_SMALL
+
+        return {"small": TRANSFORMER_SMALL, "paper": TRANSFORMER_PAPER}
