@@ -25,8 +25,10 @@ help: ## list the targets
 
 demo: .venv/.installed ## install, fetch the models, score the example, probe a small bot, show it
 	@$(BIN)/dialeval models get --preset default --quiet
-	@$(BIN)/dialeval score examples/three-bots.jsonl -m length -m distinct -m bleu -m bertscore \
-	  -m coherence -m fluency -m pmi -m follow-up-contrast -m mme-crs -o runs/demo --overwrite
+	@$(BIN)/dialeval score examples/four-bots.jsonl -m judge -m bleu -m bertscore -m pmi -m mme-crs \
+	  -o runs/demo --overwrite
+	@echo
+	@$(BIN)/dialeval compare runs/demo -m judge --quiet
 	@$(BIN)/dialeval report runs/demo -o runs/demo.html --overwrite --quiet
 	@echo
 	@$(BIN)/dialeval probe smollm2-135m --queries examples/queries.txt --limit 3 \

@@ -25,7 +25,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dialeval.examples import three_bots
+from dialeval.examples import four_bots
 from dialeval.places import models_directory
 
 WORDS = ["the", "cat", "you", "I", "like", "tea", "music", "rain", "work", "why", "yes", "more"]
@@ -61,7 +61,7 @@ MOST_MEGABYTES = 1536
 def thirteen_metrics(folder: Path, count: int) -> float:
     """Peak megabytes of a run with all of them; no answer is known before it."""
     generator = random.Random(0)
-    rows = [json.loads(line) for line in three_bots().read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in four_bots().read_text("utf-8").splitlines()]
     turns = folder / "turns.jsonl"
     with turns.open("w", encoding="utf-8") as file:
         for i in range(count):

@@ -136,10 +136,10 @@ Pair = tuple[str, str]
 
 
 def example_samples() -> list[Sample]:
-    from dialeval.examples import three_bots
+    from dialeval.examples import four_bots
     from dialeval.readers import load
 
-    return list(load(str(three_bots())))
+    return list(load(str(four_bots())))
 
 
 def example_pairs(count: int) -> list[Pair]:

@@ -1,10 +1,10 @@
-"""What do the seven sub-metrics of MME-CRS cost, against relevance alone?
+"""What do the seven sub-metrics of MME-CRS cost, and the judge, against relevance alone?
 
     python benchmarks/mme.py [--turns 1000] [--data dailydialog]
 
 Scores the same turns (test part of the corpus, each with all turns before it) in one process,
-models loaded, nothing cached: relevance alone, all seven together, each of the others alone, and
-all seven with one hidden piece at a time, as the paper has it. (An adapter is merged into its
+models loaded, nothing cached: relevance alone, the judge, all seven together, each of the others,
+and all seven with one hidden piece at a time, as the paper has it. (An adapter is merged into its
 encoder when it is loaded, so per text it costs what a copy with weights of its own costs.) Then the
 sizes: small parts on one backbone against five copies of it.
 """
@@ -76,6 +76,7 @@ def main() -> None:
     costs: dict[str, Cost] = {}
     for name, metrics in {
         "mme-relevance": make_metrics(["mme-relevance"]),
+        "judge": make_metrics(["judge"]),
         "all seven": seven,
         **{metric.label: [metric] for metric in seven if metric.name != "mme-relevance"},
     }.items():

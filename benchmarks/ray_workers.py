@@ -32,7 +32,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import dialeval
 from dialeval.engine.job import CHUNK, CHUNK_WITH_MODELS, Job
 from dialeval.engine.ray import RayWorkers, cluster
-from dialeval.examples import three_bots
+from dialeval.examples import four_bots
 from dialeval.registry import make_metric
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -56,7 +56,7 @@ class Measured:
 def write_chats(path: Path, count: int) -> None:
     words = [
         word
-        for sample in dialeval.load(three_bots())
+        for sample in dialeval.load(four_bots())
         for turn in sample.turns
         for word in turn.text.split()
     ]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent.parent
-EXAMPLE = HERE / "examples" / "three-bots.jsonl"
+EXAMPLE = HERE / "examples" / "four-bots.jsonl"
 DIALEVAL = [sys.executable, "-m", "dialeval"]
 METRICS = ("bleu", "coherence", "full", "consistency", "mme-crs")
 RATED = "lisbon/broken"
@@ -40,7 +40,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         work = Path(folder)
-        run = work / "runs" / "three-bots"
+        run = work / "runs" / "four-bots"
         chosen = [word for name in METRICS for word in ("-m", name)]
         dialeval(work, "score", str(EXAMPLE), *chosen, "-o", str(run))
         (run / "history.jsonl").unlink()  # the time of day would be in the picture
@@ -100,7 +100,7 @@ def open_dialogue(page: Any) -> None:
 
 
 def sort_by_coherence(page: Any) -> None:
-    page.get_by_role("link", name="three-bots").click()
+    page.get_by_role("link", name="four-bots").click()
     page.get_by_role("link", name="coherence").click()
     page.wait_for_url("**sort=coherence**")
 

@@ -6,12 +6,12 @@ import math
 import pytest
 
 import dialeval
-from dialeval.examples import three_bots
+from dialeval.examples import four_bots
 
 
 @pytest.fixture
 def few():
-    return [s for s in dialeval.load(three_bots()) if s.item == "bike"]
+    return [s for s in dialeval.load(four_bots()) if s.item == "bike"]
 
 
 def naive_log_probs(text: str, context: str) -> list[float]:
@@ -88,3 +88,16 @@ def test_a_response_like_its_reference_has_a_bertscore_of_one(embedded_models):
     sample = dialeval.Sample(id="x", response="The cat sat.", references=("The cat sat.",))
     (value,) = dialeval.score([sample], ["bertscore"]).scores("bertscore")
     assert value == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_judge_puts_the_attentive_bot_first_and_the_parrot_and_the_broken_one_last(
+    embedded_models, tmp_path
+):
+    run = dialeval.score(dialeval.load(four_bots()), out=tmp_path / "run")
+    means = {
+        system["name"]: system["scores"]["judge"]["mean"] for system in run.manifest["systems"]
+    }
+    assert means["attentive"] > means["bland"] > max(means["broken"], means["parrot"])
+    (best, *_) = dialeval.compare(run, rounds=999).preferences
+    assert (best.first, best.second) == ("attentive", "bland")
+    assert best.probability > 0.7

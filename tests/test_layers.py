@@ -11,9 +11,9 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dialeval"
 
 LAYERS = (
-    "errors version places words examples",
+    "errors version places words",
     "lexicon limits options progress remote safe_text sample scores strict_json",
-    "languages question storage",
+    "examples languages question storage",
     "datasets metric pictures",
     "model_store runs",
     "networks registry",

@@ -1,8 +1,8 @@
 """dialeval judges open-domain dialogue.
 
     >>> import dialeval
-    >>> from dialeval.examples import three_bots
-    >>> run = dialeval.score(dialeval.load(three_bots()), metrics=["length", "distinct"])
+    >>> from dialeval.examples import four_bots
+    >>> run = dialeval.score(dialeval.load(four_bots()), metrics=["length", "distinct"])
     >>> run.systems
     ['attentive', 'bland', 'broken']
 

@@ -54,11 +54,19 @@ class Part:
     many: bool = False
     weight: float | None = None
     """Of a sub-metric in a composed metric: its share of the score."""
+    in_table: bool = True
+    """Whether `--parts` shows its mean: that of the end of an interval says nothing."""
 
     def to_record(self) -> dict[str, object]:
         """As the manifest of a run keeps it."""
-        record = {"name": self.name, "summary": self.summary, "many": self.many}
-        return record if self.weight is None else {**record, "weight": self.weight}
+        record: dict[str, object] = {
+            "name": self.name,
+            "summary": self.summary,
+            "many": self.many,
+        }
+        if self.weight is not None:
+            record["weight"] = self.weight
+        return record if self.in_table else record | {"in_table": False}
 
 
 class Pool(Protocol):

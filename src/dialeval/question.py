@@ -272,6 +272,59 @@ class Judgement:
         return ", ".join(f"{side} truncated to {n} tokens" for side, n in sides.items() if n)
 
 
+ASPECTS = (
+    "overall",
+    "relevance",
+    "fluency",
+    "engagement",
+    "consistency",
+    "novelty",
+    "politeness",
+)
+"""What is assessed, in the order of the answer to `Assess`. All but the first are reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assess(Question):
+    """How would people rate `response` after `turns`, from 1 to 5? The speaker of a turn is `me`
+    where it is the one who responds, else `you`.
+
+    Answer: shape (2, aspects). The first row holds the rating of each of `ASPECTS`, the second the
+    other fields of `Assessment`, which takes it apart.
+    """
+
+    turns: tuple[Turn, ...]
+    response: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """An answer to `Assess`.
+
+    margin  half the width of the interval that holds nine of ten people's mean ratings of an answer
+    doubt   standard error of the difference between two systems' means, however many answers
+    cut_    tokens that were not read
+    """
+
+    ratings: tuple[float, ...]
+    margin: float
+    doubt: float
+    cut_turns: int = 0
+    cut_response: int = 0
+
+    @classmethod
+    def read(cls, answer: Answer) -> Assessment:
+        assert not isinstance(answer, str)
+        ratings, rest = answer.tolist()
+        return cls(tuple(ratings), rest[0], rest[1], int(rest[2]), int(rest[3]))
+
+    def answer(self) -> Answer:
+        import numpy as np
+
+        rest = [self.margin, self.doubt, self.cut_turns, self.cut_response]
+        return np.array([self.ratings, rest + [0.0] * (len(self.ratings) - len(rest))])
+
+
 def cannot_answer(question: Question, kind: str) -> UsageError:
     """What a model says to a question that is not for it; `kind` as in "an encoder"."""
     return UsageError(

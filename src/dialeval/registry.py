@@ -172,12 +172,13 @@ METRICS: Registry[type[Metric]] = Registry(
         "deep-am-fm": "dialeval.metrics.deep_am_fm:DeepAmFm",
         "mme-crs": "dialeval.metrics.composed:MmeCrs",
         "mme-avg": "dialeval.metrics.composed:MmeAvg",
+        "judge": "dialeval.metrics.judge:JudgeMetric",
     },
     _accept_metric,
 )
 
-DEFAULT_METRICS = ("length", "distinct", "coherence", "fluency", "pmi", "mme-crs")
-"""What is scored where nobody says what to score: nothing that needs references."""
+DEFAULT_METRICS = ("judge",)
+"""What is scored where nobody says what to score."""
 
 READERS: Registry[Reader] = Registry(
     "reader",

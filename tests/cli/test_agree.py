@@ -176,7 +176,7 @@ def test_scores_of_other_samples_are_refused(dialeval, rated):
 
 def test_a_run_without_ratings_has_nothing_to_agree_with(dialeval, tmp_path):
     out = str(tmp_path / "run")
-    dialeval("score", "examples/three-bots.jsonl", "-m", "length", "-o", out)
+    dialeval("score", "examples/four-bots.jsonl", "-m", "length", "-o", out)
     done = dialeval("agree", out)
     assert (done.code, "no sample has ratings" in done.err) == (2, True)
 

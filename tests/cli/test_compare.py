@@ -60,7 +60,7 @@ def test_the_samples_that_fell_most_are_shown_and_cannot_steer_the_terminal(dial
 
 def test_systems_of_one_run_are_compared(dialeval, tmp_path):
     run = str(tmp_path / "bots")
-    dialeval("score", "examples/three-bots.jsonl", "-m", "length", "-m", "meteor", "-o", run)
+    dialeval("score", "examples/four-bots.jsonl", "-m", "length", "-m", "meteor", "-o", run)
     done = dialeval("compare", run)
     assert done.code == 0, done.err
     assert "attentive" in done.out.split("\n\n")[1].splitlines()[2]

@@ -152,7 +152,7 @@ def test_real_copies_of_every_set_are_the_listed_bytes(dialeval, data, datasets)
 
 def test_the_other_verbs_of_data_are_still_there(dialeval, data):
     assert "topical-chat" in dialeval("data", "formats").out
-    done = dialeval("data", "check", "examples/three-bots.jsonl", "-q")
+    done = dialeval("data", "check", "examples/four-bots.jsonl", "-q")
     assert "samples" in done.out
 
 

@@ -11,7 +11,7 @@ import pytest
 from dialeval.model_store.catalogue import CATALOGUE
 from dialeval.registry import METRICS
 
-EXAMPLE = "examples/three-bots.jsonl"
+EXAMPLE = "examples/four-bots.jsonl"
 
 
 def test_metrics_lists_every_metric(dialeval):
@@ -64,8 +64,8 @@ def test_data_check_lists_all_problems_and_exits_2(dialeval, tmp_path):
 def test_data_check_of_a_clean_file_exits_0(dialeval):
     done = dialeval("data", "check", EXAMPLE)
     assert done.code == 0
-    assert "45" in done.out
-    assert json.loads(dialeval("data", "check", EXAMPLE, "--json").out)["samples"] == 45
+    assert "60" in done.out
+    assert json.loads(dialeval("data", "check", EXAMPLE, "--json").out)["samples"] == 60
 
 
 def test_data_convert_gives_what_score_reads(dialeval, tmp_path):
@@ -256,10 +256,10 @@ def test_a_model_that_nobody_trained_here_has_no_card(dialeval, tmp_path):
 
 def test_the_doctor_examines_a_run_and_exits_1_if_it_is_damaged(dialeval, tmp_path):
     import dialeval as library
-    from dialeval.examples import three_bots
+    from dialeval.examples import four_bots
 
     run = tmp_path / "run"
-    library.score(library.load(three_bots()), ["length"], out=run)
+    library.score(library.load(four_bots()), ["length"], out=run)
     assert dialeval("doctor", str(run)).code == 0
     scores = run / "scores.parquet"
     scores.write_bytes(scores.read_bytes()[:-1])

@@ -9,9 +9,7 @@ import pytest
 @pytest.fixture
 def run(dialeval, tmp_path):
     path = tmp_path / "runs" / "bots"
-    dialeval(
-        "score", "examples/three-bots.jsonl", "-m", "length", "-m", "distinct", "-o", str(path)
-    )
+    dialeval("score", "examples/four-bots.jsonl", "-m", "length", "-m", "distinct", "-o", str(path))
     return path
 
 
@@ -19,7 +17,7 @@ def test_a_page_is_written_and_not_replaced_by_chance(dialeval, run, tmp_path):
     out = tmp_path / "report.html"
     done = dialeval("report", str(run), "-o", str(out), "--rounds", "99")
     assert done.code == 0, done.err
-    assert "45 dialogues" in done.err
+    assert "60 dialogues" in done.err
     assert "<title>bots · dialeval report</title>" in out.read_text(encoding="utf-8")
     again = dialeval("report", str(run), "-o", str(out))
     assert (again.code, "--overwrite" in again.err) == (2, True)
@@ -31,7 +29,7 @@ def test_json_says_what_was_written(dialeval, run, tmp_path):
     arguments = ["-m", "length", "--title", "Bots & <b>", "--sample", "10", "--seed", "2"]
     done = dialeval("report", str(run), "-o", str(out), *arguments, "--rounds", "99", "--json")
     found = json.loads(done.out)
-    assert (found["shown"], found["dialogues"], found["sampled"]) == (10, 45, True)
+    assert (found["shown"], found["dialogues"], found["sampled"]) == (10, 60, True)
     assert (found["metrics"], found["bytes"]) == (["length"], out.stat().st_size)
     assert "<title>Bots &amp; &lt;b&gt;" in out.read_text(encoding="utf-8")
 
@@ -40,7 +38,7 @@ def test_the_command_that_repeats_it_stands_in_the_page(dialeval, run, tmp_path)
     out = tmp_path / "r.html"
     dialeval("report", str(run), "-o", str(out), "--rounds", "99")
     page = out.read_text(encoding="utf-8")
-    assert f"dialeval score examples/three-bots.jsonl -m length -m distinct -o {run}" in page
+    assert f"dialeval score examples/four-bots.jsonl -m length -m distinct -o {run}" in page
     assert f"dialeval report {run} -o {out} --sample 1000 --seed 0 --rounds 99" in page
 
 
@@ -56,7 +54,7 @@ def test_the_browser_opens_it_when_asked(dialeval, run, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (["nowhere"], "there is no run"),
-        (["examples/three-bots.jsonl"], "is a file, not a run. Score it first"),
+        (["examples/four-bots.jsonl"], "is a file, not a run. Score it first"),
         (["RUN", "-m", "lenght"], "Did you mean 'length'?"),
         (["RUN", "RUN"], "given twice"),
         (["RUN", "-o", "RUN/report.html"], "lies in the run itself"),

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-EXAMPLE = "examples/three-bots.jsonl"
+EXAMPLE = "examples/four-bots.jsonl"
 
 
 def test_the_readmes_command_prints_a_row_for_each_system(dialeval):
@@ -11,7 +11,7 @@ def test_the_readmes_command_prints_a_row_for_each_system(dialeval):
     rows = {line.split()[0] for line in done.out.splitlines() if line.strip()}
     assert {"attentive", "bland", "broken"} <= rows
     assert "bleu|v2|n:4|mode:paper" in done.out
-    assert "45 responses" in done.out
+    assert "60 responses" in done.out
 
 
 def test_a_run_is_kept_and_shown_again(dialeval, tmp_path):
@@ -25,8 +25,13 @@ def test_a_run_is_kept_and_shown_again(dialeval, tmp_path):
 def test_json_is_json_and_nothing_else(dialeval):
     done = dialeval("score", EXAMPLE, "-m", "length", "--json")
     record = json.loads(done.out)
-    assert [row["system"] for row in record["table"]] == ["attentive", "bland", "broken"]
-    assert record["manifest"]["metrics"][0]["scored"] == 45
+    assert [row["system"] for row in record["table"]] == [
+        "attentive",
+        "bland",
+        "broken",
+        "parrot",
+    ]
+    assert record["manifest"]["metrics"][0]["scored"] == 60
 
 
 def test_limit_takes_the_first_and_seed_takes_any(dialeval):
@@ -127,10 +132,13 @@ def test_two_metrics_may_share_a_name_with_other_options(dialeval):
     assert [m["label"] for m in json.loads(done.out)["manifest"]["metrics"]] == ["bleu", "bleu:n=2"]
 
 
-def test_without_a_metric_a_default_set_is_scored(dialeval, embedded_models):
-    done = dialeval("score", EXAMPLE, "--limit", "3", "--json")
-    labels = [metric["label"] for metric in json.loads(done.out)["manifest"]["metrics"]]
-    assert labels == ["length", "distinct", "coherence", "fluency", "pmi", "mme-crs"]
+def test_without_a_metric_the_judge_scores_and_shows_its_sub_judgements(dialeval, embedded_models):
+    done = dialeval("score", EXAMPLE, "--limit", "3")
+    assert done.code == 0, done.err
+    assert {"judge", "judge.relevance", "judge.novelty"} <= {
+        word for line in done.out.splitlines() for word in line.split()
+    }
+    assert "judge.low" not in done.out
 
 
 def test_a_model_that_is_not_here_says_how_to_get_it(dialeval):

@@ -22,7 +22,7 @@ import dialeval
 from dialeval.cli import main
 from dialeval.engine.job import Job
 from dialeval.errors import JobError
-from dialeval.examples import three_bots
+from dialeval.examples import four_bots
 from dialeval.metrics.composition_file import save_composition
 from dialeval.registry import make_metric
 
@@ -206,7 +206,7 @@ def test_bad_input_is_shown_once_with_its_line(tmp_path):
 @pytest.fixture
 def command(monkeypatch, capsys):
     def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["dialeval", "score", str(three_bots()), *arguments])
+        monkeypatch.setattr(sys, "argv", ["dialeval", "score", str(four_bots()), *arguments])
         code = 0
         try:
             main()

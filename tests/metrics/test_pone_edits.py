@@ -8,7 +8,7 @@ import pytest
 import dialeval
 from dialeval.augment.augmenter import make_augmenter
 from dialeval.augment.query import Query
-from dialeval.examples import three_bots
+from dialeval.examples import four_bots
 
 
 def logits(samples, metric):
@@ -22,7 +22,7 @@ def logits(samples, metric):
 def test_editing_an_answer_does_not_raise_its_score_on_average(embedded_models, metric):
     """Of answers to other questions, too: words swapped, dropped, put in or replaced by EDA make
     nothing fit better. A logit of .2 is .05 of a score at most."""
-    given = list(dialeval.load(three_bots()))
+    given = list(dialeval.load(four_bots()))
     answers = [sample.response for sample in given]
     eda = make_augmenter("eda:variants=3", seed=0)
     rises = []

@@ -61,7 +61,7 @@ def test_the_wheel_is_small_enough_to_ship_what_it_holds(wheel):
 
 
 def test_the_installed_wheel_scores_the_example(environment, tmp_path):
-    code = "from dialeval.examples import three_bots; print(three_bots())"
+    code = "from dialeval.examples import four_bots; print(four_bots())"
     found = subprocess.run([environment, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     example = found.stdout.strip()
     out = run(environment, "score", example, "-m", "bleu", "-m", "meteor", "--json", cwd=tmp_path)

@@ -116,10 +116,10 @@ def test_answers_of_a_group_that_contradict_the_first_are_marked(tmp_path):
 
 
 def test_a_run_of_something_else_says_what_is_missing(tmp_path):
-    from dialeval.examples import three_bots
+    from dialeval.examples import four_bots
 
     run = tmp_path / "run"
-    dialeval.score(dialeval.load(three_bots()), ["length"], out=run)
+    dialeval.score(dialeval.load(four_bots()), ["length"], out=run)
     with pytest.raises(UsageError, match="holds no answers"):
         probe_report(run)
     with pytest.raises(UsageError, match="no such folder"):

@@ -47,6 +47,7 @@ from dialeval.agreement.joining import (
     raw_name,
     sides_of,
 )
+from dialeval.agreement.preference import Preference, preferences
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.significance import PairedTest, holm, paired_test
 from dialeval.errors import UsageError, did_you_mean
@@ -80,6 +81,8 @@ class Comparison:
     warnings: tuple[str, ...]
     alpha: float
     rounds: int
+    preferences: tuple[Preference, ...] = ()
+    """What `judge` says of each side against the next."""
 
     @property
     def tested(self) -> int:
@@ -94,7 +97,8 @@ class Comparison:
     def to_record(self) -> dict[str, Any]:
         from dialeval.agreement.findings import verdict
 
-        return asdict(self) | {"verdict": verdict(self)}
+        sentences = [one.sentence() for one in self.preferences]
+        return asdict(self) | {"verdict": [*sentences, *verdict(self)]}
 
 
 def compare(
@@ -170,6 +174,7 @@ def compare_joined(
         (*shared.notes, *_warnings(sides, rows, tested, rounds, alpha)),
         alpha,
         rounds,
+        tuple(preferences(rows.levels)),
     )
 
 

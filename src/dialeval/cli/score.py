@@ -141,7 +141,7 @@ def score(
         return
     if verbose and not quiet:  # otherwise the notes of the table count them
         show_warnings(samples.counts, verbose)
-    show_score_table(run.table(parts))
+    show_score_table(run.table(parts or not metric))
     if not quiet:
         last = run.history[-1] if run.history else {}
         show_answers(last.get("answers", {}))

@@ -24,6 +24,7 @@ def show_comparison(comparison: Comparison, every_pair: bool) -> None:
         for side in comparison.sides
     )
     say(f"samples: {samples}; {comparison.joined:,} joined by {comparison.joined_by}")
+    _show_preferences(comparison)
     if len(comparison.sides) > 2:
         _show_standings(comparison)
         if not every_pair:
@@ -108,6 +109,18 @@ def _show_standings(comparison: Comparison) -> None:
         " where a metric has no arrow, has more",
         style="dim",
     )
+
+
+def _show_preferences(comparison: Comparison) -> None:
+    """What people would prefer, by `judge`; between two sides also the answers that decide it."""
+    if comparison.preferences:
+        say()
+    for one in comparison.preferences:
+        say(one.sentence(), style="bold")
+    if len(comparison.sides) == 2:
+        for one in comparison.preferences:
+            for change in one.deciding:
+                _show_change(change, (one.first, one.second))
 
 
 def _show_changes(comparison: Comparison) -> None:

@@ -220,6 +220,18 @@ _ENTRIES = (
         files=_files("corpora/dailydialog"),
     ),
     Dataset(
+        name="dailydialog++",
+        kind="corpus",
+        place="corpora/dailydialog++",
+        summary="turns of DailyDialog with right, adversarial wrong and random wrong responses",
+        items="2170 contexts with 15 responses each, 7641 with right ones only",
+        citation="Sai et al. 2020",
+        source="https://github.com/iitmnlp/DailyDialog-plusplus",
+        licence="MIT",
+        by_hand="dev.json, test.json and data_positives.json from the repository of its authors",
+        files=_files("corpora/dailydialog++"),
+    ),
+    Dataset(
         name="empathetic",
         kind="corpus",
         place="corpora/empathetic",
@@ -287,14 +299,15 @@ _ENTRIES = (
         name="nli",
         kind="language",
         place="nli",
-        summary="pairs of sentences: entailment, neutral, contradiction (MNLI, SNLI, SICK, ...)",
-        items="81744 pairs",
+        summary="pairs of sentences: entailment, neutral, contradiction (MNLI, SNLI, DECODE, ...)",
+        items="102540 pairs",
         citation="Williams et al. 2018, and others",
         source="https://cims.nyu.edu/~sbowman/multinli",
         licence="MNLI terms, CC BY-SA, CC BY-NC-SA, MIT",
         by_hand=(
             "MNLI and SNLI from their authors' pages, SICK from its own,"
-            " the dialogue pairs from https://github.com/GU-CLASP/DNLI"
+            " the dialogue pairs from https://github.com/GU-CLASP/DNLI, DECODE's contradictions in"
+            " the form of ProSeCCo (decode/contradictions.tsv: seg1, seg2, label)"
         ),
         files=_files("nli"),
     ),

@@ -23,7 +23,15 @@ from dialeval.version import __version__
 
 EXPECTED = Path(__file__).with_name("expected.json")
 METRICS = ("length", "distinct", "bleu", "bleu:mode=released", "rouge", "meteor", "chrf")
-METRICS_WITH_MODELS = ("coherence", "fluency", "full", "bertscore", "greedy-matching", "mme-crs")
+METRICS_WITH_MODELS = (
+    "judge",
+    "coherence",
+    "fluency",
+    "full",
+    "bertscore",
+    "greedy-matching",
+    "mme-crs",
+)
 SAMPLES = 9
 TOLERANCE = 1e-6
 TOLERANCE_WITH_MODELS = 1e-3
@@ -148,9 +156,9 @@ def _compare(stored: Scores, here: Scores, tolerance: float) -> Iterator[Finding
 def example_scores(metrics: tuple[str, ...]) -> Scores:
     """The scores of the first samples of the bundled example, computed now and not cached."""
     import dialeval
-    from dialeval.examples import three_bots
+    from dialeval.examples import four_bots
 
-    samples = list(islice(dialeval.load(three_bots()), SAMPLES))
+    samples = list(islice(dialeval.load(four_bots()), SAMPLES))
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
         run = dialeval.score(samples, metrics, out=place / "run", cache=place / "answers.sqlite")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def three_bots() -> Path:
-    """Fifteen everyday conversations, each answered by a good, a bland and a broken chatbot."""
-    return Path(__file__).with_name("three-bots.jsonl")
+def four_bots() -> Path:
+    """Fifteen everyday conversations, each answered by an attentive, a bland, a broken and a
+    parroting chatbot."""
+    return Path(__file__).with_name("four-bots.jsonl")

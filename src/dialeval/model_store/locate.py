@@ -291,11 +291,12 @@ def _listed(entry: Entry) -> Listed:
 
 
 def _lacks(entry: Entry) -> str:
-    """The base of an adapter or judge, if it is not here."""
+    """The base of an adapter or judge, if it is not here; or what that lacks itself."""
     if entry.base is None:
         return ""
-    path = entry_directory(CATALOGUE[entry.base])
-    return "" if path and not damage(path) else entry.base
+    base = CATALOGUE[entry.base]
+    path = entry_directory(base)
+    return _lacks(base) if path and not damage(path) else entry.base
 
 
 def _size(directory: Path) -> int:

@@ -38,6 +38,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "mme-engagement": "mme-engagement-minilm-l6",
         "mme-topic": "mme-topic-glove",
         "mme-specificity": "mme-specificity-minilm-l6",
+        "judge": "judge-minilm-l6",
         "tagger": "spacy-en-sm",
         COMPOSITION: "mme-crs",
     },
@@ -64,6 +65,7 @@ ruber, bert-ruber, pone, mme-*   the scorers of these metrics; those of the pape
 mme-specificity   the masked language model of specificity: BERT brings its own head
 sentence-encoder  diversity; what the judges of MME-CRS start from
 token-encoder     BERTScore
+judge             what people would rate: judge
 composition       the weights of mme-crs and mme-avg, which hold for the models of their terms
 """
 

@@ -64,6 +64,12 @@ JUDGE_KINDS: Mapping[str, JudgeKind] = {
     "topic-graph": JudgeKind(
         "dialeval.models.topic_graph:load", base="vectors", metrics=("mme-topic",)
     ),
+    "quality-judge": JudgeKind(
+        "dialeval.models.quality_judge:load", base="encoder", metrics=("judge",)
+    ),
+    "quality-stack": JudgeKind(
+        "dialeval.models.quality_stack:load", base="judge", metrics=("judge",)
+    ),
 }
 """Every kind of trained scorer, by the name that `scorer.json` gives it."""
 

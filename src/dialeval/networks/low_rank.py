@@ -116,6 +116,15 @@ def merge_low_rank(
             linear.weight = torch.nn.Parameter(merged, requires_grad=linear.weight.requires_grad)
 
 
+def merged_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """A copy of all weights of a model that only reads, the paths that it carries added to them."""
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    for name, module in model.named_modules():
+        if isinstance(module, Linear) and module.up is not None:
+            weights[f"{name}.weight"].addmm_(module.up, module.down, alpha=module.scale)
+    return weights
+
+
 def linear_layers(
     model: torch.nn.Module, targets: Collection[str] = ()
 ) -> dict[str, torch.nn.Linear]:

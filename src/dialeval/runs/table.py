@@ -118,7 +118,11 @@ def _columns(metric: Mapping[str, Any], parts: bool, manifest: Mapping[str, Any]
     if pooled:
         columns.append(Column(label, pooled=True, direction=direction))
     if parts:
-        names = [part["name"] for part in metric["parts"] if not part["many"]]
+        names = [
+            part["name"]
+            for part in metric["parts"]
+            if not part["many"] and part.get("in_table", True)
+        ]
         columns += [Column(label, name, direction=direction) for name in names]
         if pooled:
             columns += [Column(label, name, True, direction) for name in names]

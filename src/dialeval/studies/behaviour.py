@@ -13,53 +13,14 @@ a kind of fault at all, not that it notices subtle cases.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib.resources import files
-from typing import Literal
 
+from dialeval.examples.behaviour import behaviour_pairs
 from dialeval.metric import Metric
 from dialeval.registry import make_metrics
-from dialeval.sample import Sample, Turn
 from dialeval.studies.study import Findings, Measured, Setting, Study, Table
 
-METRICS = ("length", "bert-ruber", "pone", "mme-relevance", "mme-crs", "consistency")
-
-
-@dataclass(frozen=True, slots=True)
-class MinimalPair:
-    """A good and a bad answer to the same turns; the last turn is by the other speaker."""
-
-    id: str
-    kind: str
-    context: tuple[str, ...]
-    good: str
-    bad: str
-
-    def samples(self) -> tuple[Sample, Sample]:
-        """Both answers, the good one first."""
-        context = tuple(
-            Turn(text, "user" if (len(self.context) - place) % 2 else "system")
-            for place, text in enumerate(self.context)
-        )
-        return (
-            Sample(f"{self.id}-good", context, self.good, system="good"),
-            Sample(f"{self.id}-bad", context, self.bad, system="bad"),
-        )
-
-
-def behaviour_pairs(split: Literal["learn", "test"]) -> list[MinimalPair]:
-    """The pairs that may be learned from, or those to test with."""
-    text = (files("dialeval.examples") / "behaviour.jsonl").read_text(encoding="utf-8")
-    records = [json.loads(line) for line in text.splitlines()]
-    return [
-        MinimalPair(
-            record["id"], record["kind"], tuple(record["context"]), record["good"], record["bad"]
-        )
-        for record in records
-        if record["split"] == split
-    ]
+METRICS = ("judge", "length", "bert-ruber", "pone", "mme-relevance", "mme-crs", "consistency")
 
 
 def measure(setting: Setting) -> Findings:

@@ -263,6 +263,7 @@ STUDIES = {
     "mme-ablation": "mme_ablation",
     "full-fed": "full_fed",
     "follow-up-selection": "full_follow_ups",
+    "judge": "judge",
     "behaviour": "behaviour",
 }
 """Name -> module of this package that holds it as `STUDY`."""

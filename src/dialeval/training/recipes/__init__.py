@@ -23,6 +23,8 @@ RECIPES: Mapping[str, str] = {
     "mme-engagement": "mme_engagement:MmeEngagement",
     "mme-topic": "mme_topic:MmeTopic",
     "mme-specificity": "mme_specificity:MmeSpecificity",
+    "judge-corpus": "judge_corpus:JudgeCorpus",
+    "judge": "judge:JudgeOnRatings",
 }
 """Name -> module of this package and class."""
 

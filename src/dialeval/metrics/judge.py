@@ -1,0 +1,153 @@
+"""`judge`: how would people rate this answer, from 1 to 5, and why?
+
+    rating = 1 + 4 sigmoid(a z + c),    z = w . x
+
+x is what several readers say of the answer (`models/quality_stack`), w was fitted on people's
+ratings of many systems on several data sets, and a, c bring z to the scale that people know. The
+parts are the ratings of single aspects, each from 1 to 5: a low one is a reason for a low rating.
+
+    relevance     it does not fit what was said
+    fluency       its language is broken, or another one
+    engagement    it says nothing
+    consistency   it contradicts what was said
+    novelty       it repeats itself, or gives the other's words back
+    politeness    it is rude
+
+Relevance, fluency and engagement are learned from ratings, too; the others from dialogues and
+sentences alone, and their scale is the judge's own. `low` and `high` are the interval that held
+nine of ten mean ratings of data sets that the judge had not seen.
+
+A dialogue as a whole is the mean of its system's turns. An answer to nothing (no turn before it)
+is judged by its language alone, and gets no rating.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dialeval.metric import Metric, Part, option
+from dialeval.metrics.mme_judges import judged_turns, nothing_to_judge
+from dialeval.model_store.presets import model_option
+from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question
+from dialeval.sample import Sample, Turn
+from dialeval.scores import PartValue, Score
+
+REASONS = {
+    "relevance": "does not fit what was said",
+    "consistency": "contradicts what was said",
+    "novelty": "repeats",
+    "fluency": "broken language",
+    "politeness": "rude",
+    "engagement": "says nothing",
+}
+"""Aspect -> what is wrong where it is low, in the order in which reasons are given."""
+
+LOW = 2.5
+"""A rating of an aspect below it is a reason."""
+
+Quality = Literal[
+    "overall", "relevance", "fluency", "engagement", "consistency", "novelty", "politeness"
+]
+
+
+@dataclass(frozen=True)
+class JudgeMetric(Metric):
+    """The rating that people would give, from 1 to 5, with the reasons for a low one."""
+
+    name = "judge"
+    levels = frozenset({"turn", "dialogue"})
+    needs = frozenset({"context"})
+    range = (1.0, 5.0)
+    citation = "dialeval's own; docs/judge.md says what it learned from"
+
+    model: str = model_option("judge", "the trained judge")
+    quality: Quality = option("overall", "what is rated; the others stay parts")
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        return [assessed(turn, self.model) for turn in judged_turns(sample, needs_context=True)]
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        if not answers:
+            return nothing_to_judge(sample)
+        found = [Assessment.read(answer) for answer in answers]
+        ratings = {
+            aspect: math.fsum(one.ratings[place] for one in found) / len(found)
+            for place, aspect in enumerate(ASPECTS)
+        }
+        value, margin = ratings[self.quality], found[0].margin
+        parts: dict[str, PartValue] = {
+            **ratings,
+            "low": max(1.0, value - margin),
+            "high": min(5.0, value + margin),
+            "doubt": found[0].doubt,
+        }
+        if sample.response is None:
+            place = ASPECTS.index(self.quality)
+            parts["turns"] = tuple(one.ratings[place] for one in found)
+        note = "; ".join(reasons(ratings)[:1]) if value < LOW else ""
+        if not note and any(one.cut_response for one in found):
+            note = "the end of the answer was not read"
+        return Score(value, parts, note)
+
+    def parts(self) -> tuple[Part, ...]:
+        return (
+            Part(
+                "overall",
+                "the rating that people would give",
+                in_table=self.quality != "overall",  # there it is the score itself
+            ),
+            *(Part(aspect, f"low: {why}") for aspect, why in REASONS.items()),
+            Part(
+                "low", "lower end of the interval that holds 90 % of mean ratings", in_table=False
+            ),
+            Part("high", "upper end of that interval", in_table=False),
+            Part(
+                "doubt",
+                "standard error of the difference of two systems, however many answers",
+                in_table=False,
+            ),
+            Part("turns", "of a dialogue, the rating of each turn of its system", many=True),
+        )
+
+    def models(self) -> Mapping[str, str]:
+        return {"model": self.model}
+
+
+def reasons(ratings: Mapping[str, PartValue]) -> list[str]:
+    """What is wrong with an answer, by the ratings of its aspects, the gravest first."""
+    low = [
+        (rating, why)
+        for aspect, why in REASONS.items()
+        if isinstance(rating := ratings.get(aspect), float) and rating < LOW
+    ]
+    return [why for _, why in sorted(low, key=lambda one: one[0])]
+
+
+def assessed(sample: Sample, model: str) -> Assess:
+    """The question about the response of a sample. Turns of one speaker in a row become one; where
+    nobody is named, speakers take turns."""
+    turns = [turn for turn in sample.context if turn.text.strip()]
+    named = bool(turns) and all(turn.speaker for turn in turns)
+    if not named:
+        said = [
+            Turn(turn.text, "me" if (len(turns) - place) % 2 == 0 else "you")
+            for place, turn in enumerate(turns)
+        ]
+        return Assess(model, tuple(said), sample.response or "")
+    mine = _own_names({turn.speaker for turn in turns}, turns[-1].speaker)
+    joined: list[Turn] = []
+    for turn in turns:
+        who = "me" if turn.speaker in mine else "you"
+        if joined and joined[-1].speaker == who:
+            joined[-1] = Turn(f"{joined[-1].text} {turn.text}", who)
+        else:
+            joined.append(Turn(turn.text, who))
+    return Assess(model, tuple(joined), sample.response or "")
+
+
+def _own_names(names: set[str], last: str) -> set[str]:
+    """Who responds: the system, or everybody but the one who spoke last."""
+    return {"system"} if names & {"user", "system"} else names - {last}

@@ -1,0 +1,263 @@
+"""The judge: one pass over the dialogue and the answer, one rating from 1 to 5 for each aspect.
+
+    [CLS] you: turn  me: turn ... you: turn [SEP] answer [SEP]       me: who answers
+    s = W [h_CLS ; mean of h over the answer] + b                    one row of W an aspect
+    rating = 1 + 4 sigmoid(a s + c)                                  a, c: `Scale`, one an aspect
+
+Whoever answers is `me`, the other `you`: without that, no reader could tell an answer that
+contradicts itself from one that disagrees. Of turns that are too long the beginning is cut, of the
+answer the end.
+
+It has learned from corpora, without ratings (`training/judge_corpus`). Its directory holds all
+layers of the encoder in 16 bits and the head; the word embeddings are those of its base. What
+people's ratings add is in `quality_stack`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dialeval.errors import JobError, UsageError
+from dialeval.model_store.scorer_directory import field, load_tensors, not_these, read_scorer
+from dialeval.model_store.weights import replace_weights
+from dialeval.models.classifier import Segmented
+from dialeval.models.loading import (
+    SURROGATE,
+    batches_by_length,
+    choose_device,
+    is_out_of_memory,
+)
+from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
+from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question, cannot_answer
+
+EMBEDDINGS = "encoder.embeddings."
+"""Weights that a quality-judge shares with its encoder and does not keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From what the head says to the scale that people know.
+
+    slopes, shifts  per aspect: rating = 1 + 4 sigmoid(slope x + shift)
+    margin, doubt   see `Assessment`
+    """
+
+    slopes: tuple[float, ...]
+    shifts: tuple[float, ...]
+    margin: float
+    doubt: float
+
+    @classmethod
+    def neutral(cls) -> Scale:
+        """Before any rating was seen; the interval is the whole scale."""
+        return cls((1.0,) * len(ASPECTS), (0.0,) * len(ASPECTS), 2.0, 1.0)
+
+    def ratings(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """(answers, aspects) of what a judge says to (answers, aspects) from 1 to 5."""
+        found: npt.NDArray[np.float64] = 1.0 + 4.0 / (
+            1.0 + np.exp(-(values * np.array(self.slopes) + np.array(self.shifts)))
+        )
+        return found
+
+    @classmethod
+    def read(cls, directory: Path, record: Mapping[str, Any]) -> Scale:
+        found = field(directory, record, "scale", dict)
+        numbers = {name: field(directory, found, name, list) for name in ("slopes", "shifts")}
+        for name, values in numbers.items():
+            if len(values) != len(ASPECTS):
+                raise UsageError(f"{directory}: scale: {name}: expected {len(ASPECTS)} numbers.")
+        return cls(
+            tuple(float(value) for value in numbers["slopes"]),
+            tuple(float(value) for value in numbers["shifts"]),
+            float(field(directory, found, "margin", float)),
+            float(field(directory, found, "doubt", float)),
+        )
+
+
+@dataclass(frozen=True)
+class QualityConfig:
+    """`encoder` names the base, and so many tokens of the turns and of the answer are read."""
+
+    encoder: str
+    metric: str = "judge"
+    context_tokens: int = 100
+    response_tokens: int = 60
+    scale: Scale = Scale.neutral()
+
+    @classmethod
+    def read(cls, directory: Path) -> QualityConfig:
+        record = read_scorer(directory)
+        return cls(
+            encoder=record["encoder"],
+            context_tokens=field(directory, record, "context_tokens", int),
+            response_tokens=field(directory, record, "response_tokens", int),
+            scale=Scale.read(directory, record),
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        return {"kind": "quality-judge", **asdict(self)}
+
+
+class QualityNetwork(torch.nn.Module):
+    """An encoder and a linear head."""
+
+    def __init__(self, encoder: Any) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = torch.nn.Linear(2 * encoder.config.hidden_size, len(ASPECTS))
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        token_type_ids: torch.Tensor,
+    ) -> torch.Tensor:
+        states = self.encoder(
+            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+        ).last_hidden_state
+        answer = (token_type_ids * attention_mask).bool()[:, :, None]
+        mean = states.masked_fill(~answer, 0.0).sum(dim=1) / answer.sum(dim=1)
+        logits: torch.Tensor = self.head(torch.cat((states[:, 0], mean), dim=1))
+        return logits
+
+
+Said = Sequence[tuple[bool, str]]
+"""Turns: whether it is the one who answers that speaks, and what is said."""
+
+
+def taking_turns(texts: Sequence[str]) -> list[tuple[bool, str]]:
+    """Turns of two who take turns; the last one is not by the one who answers."""
+    return [((len(texts) - place) % 2 == 0, text) for place, text in enumerate(texts)]
+
+
+class Reading:
+    """Turns and an answer as token ids."""
+
+    def __init__(self, tokenizer: Any, config: QualityConfig) -> None:
+        self._tokenizer = tokenizer
+        self._context, self._response = config.context_tokens, config.response_tokens
+        self._you, self._me = self._ids(["you:", "me:"])
+
+    def __call__(
+        self, texts: Sequence[tuple[Said, str]]
+    ) -> tuple[list[Segmented], list[tuple[int, int]]]:
+        """Of (turns, answer) each: token ids, and how many tokens of both were cut."""
+        known = dict.fromkeys(
+            text for turns, answer in texts for text in (answer, *(text for _, text in turns))
+        )
+        ids = dict(zip(known, self._ids(list(known)), strict=True))
+        start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
+        read: list[Segmented] = []
+        cut = []
+        for turns, answer in texts:
+            before = [
+                token
+                for mine, text in turns
+                for token in (*(self._me if mine else self._you), *ids[text])
+            ]
+            lost = max(0, len(before) - self._context)
+            first = [start, *before[lost:], end]
+            said = ids[answer]
+            second = [*said[: self._response], end]
+            read.append((first + second, [0] * len(first) + [1] * len(second)))
+            cut.append((lost, max(0, len(said) - self._response)))
+        return read, cut
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        clean = [SURROGATE.sub("\ufffd", text.strip()) for text in texts]
+        found: list[list[int]] = self._tokenizer(
+            clean, add_special_tokens=False, verbose=False
+        ).input_ids
+        return found
+
+
+def padded(batch: Sequence[Segmented], padding: int) -> dict[str, torch.Tensor]:
+    """Token ids and segments as tensors; the segments say where the answer is."""
+    shape = (len(batch), max(len(ids) for ids, _ in batch))
+    inputs = {
+        "input_ids": torch.full(shape, padding),
+        "attention_mask": torch.zeros(shape, dtype=torch.long),
+        "token_type_ids": torch.zeros(shape, dtype=torch.long),
+    }
+    for row, (ids, types) in enumerate(batch):
+        inputs["input_ids"][row, : len(ids)] = torch.tensor(ids)
+        inputs["attention_mask"][row, : len(ids)] = 1
+        inputs["token_type_ids"][row, : len(ids)] = torch.tensor(types)
+    return inputs
+
+
+def load(directory: Path, *, device: str = "auto") -> QualityJudge:
+    """The judge in a directory that `dialeval train judge-corpus` made."""
+    network, tokenizer, config = load_network(directory)
+    return QualityJudge(network.to(choose_device(device)), tokenizer, config)
+
+
+def load_network(directory: Path) -> tuple[QualityNetwork, Any, QualityConfig]:
+    """Network, tokenizer and configuration."""
+    config = QualityConfig.read(directory)
+    encoder, tokenizer = load_encoder(config.encoder)
+    network = QualityNetwork(encoder)
+    tensors = load_tensors(directory)
+    head = {name: tensors.pop(name) for name in list(tensors) if name.startswith("head.")}
+    layers = {name.removeprefix("encoder."): tensor for name, tensor in tensors.items()}
+    kept = {n: t for n, t in encoder.state_dict().items() if n.startswith("embeddings.")}
+    try:
+        network.head.load_state_dict({n.removeprefix("head."): t for n, t in head.items()})
+        replace_weights(encoder, layers | kept)
+    except RuntimeError as error:
+        raise not_these(directory, error) from error
+    return network, tokenizer, config
+
+
+class QualityJudge:
+    """Answers `Assess`."""
+
+    def __init__(self, network: QualityNetwork, tokenizer: Any, config: QualityConfig) -> None:
+        self._network = network.eval()
+        self._padding = tokenizer.pad_token_id
+        self._scale = config.scale
+        self._read = Reading(tokenizer, config)
+
+    def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        texts = []
+        for question in questions:
+            if not isinstance(question, Assess):
+                raise cannot_answer(question, "a judge of quality")
+            turns = [(turn.speaker == "me", turn.text) for turn in question.turns]
+            texts.append((turns, question.response))
+        encoded, cut = self._read(texts)
+        for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):
+            logits = self._logits([encoded[number] for number in batch])
+            ratings = self._scale.ratings(logits.double().cpu().numpy())
+            for number, rating in zip(batch, ratings, strict=True):
+                found = Assessment(
+                    tuple(rating), self._scale.margin, self._scale.doubt, *cut[number]
+                )
+                yield number, found.answer()
+
+    def _logits(self, batch: Sequence[Segmented]) -> torch.Tensor:
+        try:
+            with torch.inference_mode():
+                device = self._network.encoder.device
+                inputs = {
+                    n: tensor.to(device) for n, tensor in padded(batch, self._padding).items()
+                }
+                logits: torch.Tensor = self._network(**inputs)
+                return logits
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise JobError(
+                    f"not enough memory for a single text of {len(batch[0][0])} tokens."
+                    " Close other programs, or use a smaller model."
+                ) from error
+        half = len(batch) // 2
+        return torch.cat((self._logits(batch[:half]), self._logits(batch[half:])))

@@ -1,0 +1,257 @@
+"""The judge that people's ratings have taught: a weighted sum of what several readers say.
+
+    z = w . (x - m) / d                     one row of w for each aspect that people rated
+    rating = 1 + 4 sigmoid(a z + c)         a, c: `Scale`
+
+x are the `FEATURES` of an answer and its vector. The features are what a quality-judge says of its
+aspects, how near the answer is to what was said (cosines of an encoder, and a relevance judge), and
+what can be counted. Length is one of them, by name, so that nobody has to guess whether the judge
+follows it. The vector is the encoder's, of the answer alone: how such answers are liked. The sum is
+linear on purpose: its weights can be read, and they are fitted in a second on ratings of one's own.
+
+It reads nothing itself: it asks a quality-judge, an encoder and a relevance judge through the
+engine. They have to be the ones that it was fitted on; their fingerprints stand in `scorer.json`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.errors import UsageError
+from dialeval.model_store.scorer_directory import (
+    field,
+    load_tensors,
+    not_these,
+    read_scorer,
+    save_tensors,
+)
+from dialeval.models.quality_judge import Scale
+from dialeval.question import (
+    ASPECTS,
+    Answer,
+    Assess,
+    Assessment,
+    Embed,
+    Judge,
+    Question,
+    cannot_answer,
+)
+
+Floats = npt.NDArray[np.float64]
+
+COUNTED = (
+    "log length",
+    "log content words",
+    "share of content words",
+    "share of different words",
+    "asks",
+    "words of the last turn",
+    "same words as the last turn",
+    "same words as an own turn",
+    "content words, the longer the dialogue the more",
+    "length, the longer the dialogue the more",
+)
+COSINES = ("cosine with the last turn", "cosine with all turns", "cosine with the own last turn")
+NEAR = (*COSINES, "mme-relevance")
+FEATURES = (*ASPECTS, *(f"bad {aspect}" for aspect in ASPECTS[1:]), *NEAR, *COUNTED)
+"""In the order of the weights. `bad x` is what the judge says of x where that is negative, else 0:
+one grave fault counts more than the sum of small ones."""
+
+CONTEXT_WORDS = 100
+"""Of all turns, the last words that are embedded."""
+
+CERTAIN = 1e-4
+"""Probabilities count as no nearer to 0 and 1: their logits would grow without bound."""
+
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "the a an and or but of to in on at for with is are was were be been am do does did have"
+        " has had i you he she it we they me my your his her its our their this that so not no yes"
+        " what how when where who why can will would could should just about very really oh well"
+        " yeah",
+    )
+)
+
+
+@dataclass(frozen=True)
+class StackConfig:
+    """`judge`, `encoder` and `relevance` name the models that it reads, `fingerprints` says which
+    ones they were; `fitted_on` names the rated sets, for those who leave one out."""
+
+    judge: str
+    encoder: str
+    relevance: str
+    fingerprints: Mapping[str, str]
+    scale: Scale
+    fitted_on: tuple[str, ...] = ()
+    metric: str = "judge"
+
+    @classmethod
+    def read(cls, directory: Path) -> StackConfig:
+        record = read_scorer(directory)
+        names = {
+            name: field(directory, record, name, str) for name in ("judge", "encoder", "relevance")
+        }
+        fingerprints = field(directory, record, "fingerprints", dict)
+        return cls(
+            **names,
+            fingerprints={str(name): str(value) for name, value in fingerprints.items()},
+            scale=Scale.read(directory, record),
+            fitted_on=tuple(map(str, field(directory, record, "fitted_on", list))),
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        return {"kind": "quality-stack", **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Weights:
+    """(aspects, features and width of the vector) weights, and what x is centred and divided by."""
+
+    weights: Floats
+    means: Floats
+    deviations: Floats
+
+    def judge(self, features: Floats) -> Floats:
+        """(answers, features) to (answers, aspects)."""
+        found: Floats = ((features - self.means) / self.deviations) @ self.weights.T
+        return found
+
+
+def load(directory: Path, *, device: str = "auto") -> QualityStack:
+    """The judge in a directory that `dialeval train judge` made."""
+    from dialeval.model_store.locate import fingerprint, locate
+
+    config = StackConfig.read(directory)
+    for name, wanted in config.fingerprints.items():
+        if (found := fingerprint(locate(name))) != wanted:
+            raise UsageError(
+                f"{directory}: fitted on {name}@{wanted[:8]}, but here that is {name}@{found[:8]}."
+                " Fit it again: dialeval train judge"
+            )
+    return QualityStack(load_weights(directory), config)
+
+
+def load_weights(directory: Path) -> Weights:
+    """What `save_weights` wrote."""
+    tensors = load_tensors(directory)
+    try:
+        weights = Weights(
+            *(tensors[name].double().numpy() for name in ("weights", "means", "deviations"))
+        )
+    except KeyError as error:
+        raise not_these(directory, error) from error
+    if len(weights.weights) != len(ASPECTS) or weights.weights.shape[1] <= len(FEATURES):
+        raise not_these(directory, ValueError(f"shape {weights.weights.shape}"))
+    return weights
+
+
+def save_weights(directory: Path, config: StackConfig, weights: Weights) -> None:
+    import torch
+
+    named = {name: torch.from_numpy(value) for name, value in vars(weights).items()}
+    save_tensors(directory, config.to_record(), named)
+
+
+class QualityStack:
+    """Answers `Assess`."""
+
+    def __init__(self, weights: Weights, config: StackConfig) -> None:
+        self._weights = weights
+        self._config = config
+
+    def asks(self, questions: Sequence[Question]) -> list[list[Question]]:
+        config = self._config
+        return [
+            asked(_assess(question), config.judge, config.encoder, config.relevance)
+            for question in questions
+        ]
+
+    def answer(
+        self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
+    ) -> Iterator[tuple[int, Answer]]:
+        scale = self._config.scale
+        for position, question in enumerate(questions):
+            features = features_of(_assess(question), answers[position])
+            ratings = scale.ratings(self._weights.judge(features[None]))[0]
+            read = Assessment.read(answers[position][0])
+            cut = (read.cut_turns, read.cut_response)
+            yield position, Assessment(tuple(ratings), scale.margin, scale.doubt, *cut).answer()
+
+
+def _assess(question: Question) -> Assess:
+    if not isinstance(question, Assess):
+        raise cannot_answer(question, "a judge of quality")
+    return question
+
+
+def asked(question: Assess, judge: str, encoder: str, relevance: str) -> list[Question]:
+    """What is wanted of other models: the aspects, the vectors of the answer, of the last turn, of
+    the last turn of the one who answers and of all turns, and a relevance."""
+    turns = tuple(turn.text for turn in question.turns)
+    own = [turn.text for turn in question.turns if turn.speaker == "me"]
+    everything = " ".join(" ".join(turns).split()[-CONTEXT_WORDS:])
+    texts = (question.response, turns[-1], everything, *own[-1:])
+    return [
+        Assess(judge, question.turns, question.response),
+        Judge(relevance, turns, question.response),
+        *(Embed(encoder, text) for text in texts),
+    ]
+
+
+def features_of(question: Assess, answers: Sequence[Answer]) -> Floats:
+    """`FEATURES` of an answer and its vector, from the answers to what is `asked`."""
+    shares = (np.array(Assessment.read(answers[0]).ratings) - 1.0) / 4.0
+    logits = _logit(np.clip(shares, CERTAIN, 1.0 - CERTAIN))
+    relevance = _logit(np.clip(float(answers[1][0]), CERTAIN, 1.0 - CERTAIN))
+    said, *turns = (_unit(np.asarray(one, dtype=np.float64)) for one in answers[2:])
+    cosines = [float(said @ turn) for turn in turns]
+    near = [*cosines, *[0.0] * (len(COSINES) - len(cosines)), float(relevance)]
+    vector = said * math.sqrt(len(said))
+    bad = np.minimum(logits[1:], 0.0)
+    return np.concatenate((logits, bad, near, _counted(question), vector))
+
+
+def _logit(share: Any) -> Any:
+    return np.log(share / (1.0 - share))
+
+
+def _counted(question: Assess) -> list[float]:
+    said = _words(question.response)
+    content = set(said) - STOP_WORDS
+    last = set(_words(question.turns[-1].text)) if question.turns else set()
+    own = [set(_words(turn.text)) for turn in question.turns if turn.speaker == "me"]
+    return [
+        math.log1p(len(said)),
+        math.log1p(len(content)),
+        len(content) / (1 + len(said)),
+        len(set(said)) / max(1, len(said)),
+        float("?" in question.response),
+        len(content & last) / (1 + len(content)),
+        _shared(set(said), last),
+        max((_shared(set(said), words) for words in own), default=0.0),
+        math.log1p(len(content)) * math.log1p(len(question.turns)),
+        math.log1p(len(said)) * math.log1p(len(question.turns)),
+    ]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+(?:['’]\w+)*", text.lower())
+
+
+def _shared(one: set[str], other: set[str]) -> float:
+    return len(one & other) / (1 + len(one | other))
+
+
+def _unit(vector: Floats) -> Floats:
+    length = math.sqrt(float(vector @ vector))
+    return vector / length if length else vector

@@ -1,0 +1,154 @@
+"""What `judge` learns from before it sees a rating: groups of a right answer and bad ones.
+
+    corpora         the answer that was given against faults of every kind (`faults`)
+    DailyDialog++   answers that people wrote as right, against ones that they wrote to look right
+                    (they share words with the dialogue) and against random ones
+    inference       pairs of sentences: the second contradicts the first or does not; the first
+                    is said by the same speaker or by the other (MNLI, SNLI, ...; DECODE)
+
+A group is read in one batch, so that its answers can be compared. What the aspects of an answer
+are worth is 1, 0 or unknown; which of two answers people prefer is a probability.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dialeval.errors import UsageError
+from dialeval.question import ASPECTS
+from dialeval.training.examples.faults import Exchange, Spoiled, spoil
+
+LONGEST = 12
+"""Turns before the answer that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One answer. `aspects` maps aspects to 1 (good) or 0 (bad); the others are unknown."""
+
+    turns: tuple[str, ...]
+    response: str
+    aspects: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Answers to the same turns, the right one first, and with which probability people prefer it
+    to each of the others. Without preferences the answers are not compared."""
+
+    answers: tuple[Answered, ...]
+    preferred: tuple[float, ...] = ()
+
+
+GOOD = {aspect: 1.0 for aspect in ASPECTS if aspect != "overall"}
+
+
+def exchanges_of(dialogues: Iterable[Sequence[str]]) -> list[Exchange]:
+    return [
+        Exchange(
+            tuple(dialogue[max(0, place - LONGEST) : place]),
+            dialogue[place],
+            tuple(dialogue[place + 1 : place + 5]),
+        )
+        for dialogue in dialogues
+        for place in range(1, len(dialogue))
+        if dialogue[place].strip() and dialogue[place - 1].strip()
+    ]
+
+
+def spoiled_group(
+    exchange: Exchange, others: Sequence[str], generator: np.random.Generator, bad: int
+) -> Group | None:
+    """The right answer and so many bad ones."""
+    spoiled = spoil(exchange, others, generator, bad)
+    if not spoiled:
+        return None
+    right = Answered(exchange.turns, exchange.response, GOOD)
+    return Group(
+        (right, *(_answered(exchange.turns, one) for one in spoiled)),
+        tuple(one.preferred for one in spoiled),
+    )
+
+
+def _answered(turns: tuple[str, ...], spoiled: Spoiled) -> Answered:
+    """Nothing is known of an aspect that the fault may have touched by accident."""
+    aspects = dict.fromkeys(spoiled.bad, 0.0)
+    if spoiled.bad == {"relevance"}:
+        aspects |= {"fluency": 1.0, "politeness": 1.0, "novelty": 1.0}
+    elif "politeness" not in spoiled.bad:
+        aspects["politeness"] = 1.0
+    return Answered(turns, spoiled.response, aspects)
+
+
+def daily_dialog_plus(folder: Path, generator: np.random.Generator) -> Iterator[Group]:
+    """Groups of one right, one adversarial and one random answer; several for each context."""
+    lines = [
+        line
+        for name in ("dev.json", "test.json")
+        if (folder / name).is_file()
+        for line in (folder / name).read_text(encoding="utf-8").splitlines()
+    ]
+    if not lines:
+        raise UsageError(f"{folder}: holds no dev.json or test.json of DailyDialog++")
+    for line in lines:
+        record = json.loads(line)
+        turns = tuple(turn.strip() for turn in record["context"])
+        right = record["positive_responses"]
+        looks_right = record.get("adversarial_negative_responses") or []
+        random = record.get("random_negative_responses") or []
+        if not looks_right or not random:
+            continue
+        for place in generator.permutation(len(right))[:3].tolist():
+            bad = (
+                looks_right[int(generator.integers(len(looks_right)))],
+                random[int(generator.integers(len(random)))],
+            )
+            wrong = {"relevance": 0.0, "politeness": 1.0}
+            yield Group(
+                (
+                    Answered(turns, right[place], GOOD),
+                    *(Answered(turns, text, wrong) for text in bad),
+                ),
+                (0.92, 0.96),
+            )
+
+
+def inference_groups(
+    pairs: Sequence[tuple[str, str, str]], generator: np.random.Generator
+) -> Iterator[Group]:
+    """Of (premise, hypothesis, label): does what is said now contradict what was said before?
+
+    The premise is the speaker's own earlier turn, with something in between, or the other's last.
+    """
+    for premise, hypothesis, label in pairs:
+        value = 0.0 if label == "contradiction" else 1.0
+        if generator.random() < 0.6:
+            between = _BETWEEN[int(generator.integers(len(_BETWEEN)))]
+            turns: tuple[str, ...] = (premise, between)
+        else:
+            turns = (premise,)
+        yield Group((Answered(turns, hypothesis, {"consistency": value}),))
+
+
+def decode_pairs(path: Path, generator: np.random.Generator) -> list[tuple[str, str, str]]:
+    """Contradictions of one speaker, and as many pairs of sentences that do not belong together."""
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    said = [(row[0].strip(), row[1].strip()) for row in rows if len(row) == 3]
+    other = generator.permutation(len(said))
+    found = [(first, second, "contradiction") for first, second in said]
+    found += [
+        (first, said[place][1], "neutral") for (first, _), place in zip(said, other, strict=True)
+    ]
+    return found
+
+
+_BETWEEN = (
+    "really?", "oh, i see.", "tell me more about that.", "what about you?", "that's interesting.",
+    "how come?", "and what else?", "nice. anything new?", "sounds like you", "oh wow", "okay",
+    "are you sure?", "what do you like?", "why is that?", "what are you up to now?",
+)  # fmt: skip

@@ -1,0 +1,322 @@
+"""The first stage of `judge`: it learns from dialogues and sentences, without any rating.
+
+    loss = mean over known aspects of BCE(s_aspect, good or bad)
+         + mean over (right, bad) answers to the same turns of BCE(s_right - s_bad, p)
+
+s is what the head says; the second term trains the overall judgement, and p is how surely people
+prefer the right answer (`faults`). All layers learn, the word embeddings stay those of the
+encoder. It begins with what the inference model has learned of contradictions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dialeval.errors import UsageError
+from dialeval.models.classifier import Segmented
+from dialeval.models.quality_judge import EMBEDDINGS, QualityNetwork, Reading, padded, taking_turns
+from dialeval.question import ASPECTS, NLI_LABELS
+from dialeval.training.examples.corpora import load_corpus
+from dialeval.training.examples.faults import Exchange
+from dialeval.training.examples.inference_pairs import load_inference_pairs
+from dialeval.training.examples.judge import (
+    Group,
+    daily_dialog_plus,
+    decode_pairs,
+    exchanges_of,
+    inference_groups,
+    spoiled_group,
+)
+from dialeval.training.examples.rated_exchanges import known_exchanges
+from dialeval.training.loop import Validation
+
+BAD_ANSWERS = 2
+"""In each group, beside the right one."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What groups are made of, and how much of it makes an epoch."""
+
+    corpora: Mapping[str, tuple[Sequence[Exchange], Sequence[Exchange]]]
+    """Name -> exchanges to learn from, and to validate on."""
+    written: Sequence[Group]
+    """Groups that people wrote: DailyDialog++."""
+    sentences: Sequence[tuple[str, str, str]]
+    held_out_sentences: Sequence[tuple[str, str, str]]
+    left_out: int
+    """Dialogues that rated sets share."""
+
+    def facts(self) -> dict[str, Any]:
+        """For the card."""
+        return {
+            "sha256": self.digest(),
+            **{f"exchanges of {name}": len(train) for name, (train, _) in self.corpora.items()},
+            "groups that people wrote": len(self.written),
+            "pairs of sentences": len(self.sentences),
+            "dialogues left out because rated sets share them": self.left_out,
+            "rated sets that are left out": known_exchanges().described(),
+        }
+
+    def digest(self) -> str:
+        sha = hashlib.sha256()
+        for name, (train, validation) in self.corpora.items():
+            sha.update(f"{name}\x1d{len(train)}\x1d{len(validation)}\x1d".encode())
+            for exchange in train:
+                row = "\x1f".join((*exchange.turns[-1:], exchange.response))
+                sha.update(row.encode("utf-8", "replace") + b"\x1e")
+        for group in self.written:
+            for answer in group.answers:
+                sha.update(answer.response.encode("utf-8", "replace") + b"\x1e")
+        for row_of in self.sentences:
+            sha.update("\x1f".join(row_of).encode("utf-8", "replace") + b"\x1e")
+        return sha.hexdigest()
+
+
+def load_material(
+    data: Sequence[Path], adversarial: Path | None, inference: Path | None, seed: int
+) -> Material:
+    """Reads everything and leaves out what rated sets share."""
+    rated = known_exchanges()
+    corpora: dict[str, tuple[Sequence[Exchange], Sequence[Exchange]]] = {}
+    left_out = 0
+    for path in data:
+        corpus = load_corpus(path)
+        kept = [d for d in corpus.train if not rated.sets_with_dialogue(d)]
+        left_out += len(corpus.train) - len(kept)
+        corpora[corpus.name] = (exchanges_of(kept), exchanges_of(corpus.validation))
+    generator = np.random.default_rng([seed, 1])
+    written: list[Group] = []
+    if adversarial is not None:
+        for group in daily_dialog_plus(adversarial, generator):
+            turns = group.answers[0].turns
+            answers = [(*turns, answer.response) for answer in group.answers]
+            if any(rated.sets_with_dialogue(dialogue) for dialogue in answers):
+                left_out += 1
+            else:
+                written.append(group)
+    sentences: list[tuple[str, str, str]] = []
+    held_out: list[tuple[str, str, str]] = []
+    if inference is not None:
+        found = load_inference_pairs(inference)
+        sentences = [(p.premise, p.hypothesis, NLI_LABELS[p.label]) for p in found.train]
+        held_out = [(p.premise, p.hypothesis, NLI_LABELS[p.label]) for p in found.validation]
+        decode = inference / "decode" / "contradictions.tsv"
+        if decode.is_file():
+            pairs = decode_pairs(decode, generator)
+            order = generator.permutation(len(pairs)).tolist()
+            tenth = len(order) // 10
+            held_out += [pairs[i] for i in order[:tenth]]
+            sentences += [pairs[i] for i in order[tenth:]]
+    if not any(train for train, _ in corpora.values()):
+        raise UsageError("there is no dialogue to learn from: name a corpus with --data")
+    return Material(corpora, written, sentences, held_out, left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedGroup:
+    """Token ids of each answer, the aspects of each (-1: unknown), and the preferences."""
+
+    answers: list[Segmented]
+    aspects: np.ndarray[Any, np.dtype[np.float32]]
+    preferred: tuple[float, ...]
+
+
+class JudgeCorpusLearner:
+    """Groups of similar length in batches."""
+
+    def __init__(
+        self,
+        network: QualityNetwork,
+        tokenizer: Any,
+        reading: Reading,
+        material: Material,
+        *,
+        groups: int,
+        batch: int,
+        seed: int,
+    ) -> None:
+        self.network = network
+        self._tokenizer = tokenizer
+        self._reading = reading
+        self._material = material
+        self._groups = groups
+        self._batch = batch
+        self._seed = seed
+        self._epoch: tuple[int, list[list[EncodedGroup]]] = (-1, [])
+        self._count = 0
+        network.requires_grad_(True)
+        for name, parameter in network.named_parameters():
+            if name.startswith(EMBEDDINGS):
+                parameter.requires_grad_(False)
+        self._validation = self._held_out()
+
+    def parameters(self) -> Mapping[str, torch.nn.Parameter]:
+        return {n: p for n, p in self.network.named_parameters() if p.requires_grad}
+
+    def batches(self, epoch: int) -> list[list[EncodedGroup]]:
+        """As many in every epoch as in the first: where groups are smaller, some come twice."""
+        if self._epoch[0] != epoch:
+            generator = np.random.default_rng([self._seed, 2, epoch])
+            made = self._batched(self._encoded(self.draw(generator)), generator)
+            count = len(made) if epoch == 0 else self._first()
+            self._epoch = (epoch, (made + made)[:count])
+        return self._epoch[1]
+
+    def _first(self) -> int:
+        if not self._count:
+            generator = np.random.default_rng([self._seed, 2, 0])
+            self._count = len(self._batched(self._encoded(self.draw(generator)), generator))
+        return self._count
+
+    def draw(self, generator: np.random.Generator) -> list[Group]:
+        """The groups of an epoch: as many of sentences as a third, of written ones as a fifth of
+        them all; the rest from the corpora, each by the root of its size."""
+        material = self._material
+        found: list[Group] = []
+        if material.written:
+            count = min(len(material.written), self._groups // 5)
+            drawn = generator.permutation(len(material.written))[:count].tolist()
+            found += [material.written[i] for i in drawn]
+        if material.sentences:
+            count = min(len(material.sentences), self._groups // 3)
+            drawn = generator.permutation(len(material.sentences))[:count].tolist()
+            found += inference_groups([material.sentences[i] for i in drawn], generator)
+        sizes = np.sqrt([len(train) for train, _ in material.corpora.values()])
+        shares = sizes / sizes.sum() * (self._groups - len(found))
+        for (train, _), share in zip(material.corpora.values(), shares.tolist(), strict=True):
+            others = [exchange.response for exchange in train]
+            for place in generator.permutation(len(train))[: round(share)].tolist():
+                group = spoiled_group(train[place], others, generator, BAD_ANSWERS)
+                found += [group] if group else []
+        return found
+
+    def loss(self, batch: list[EncodedGroup]) -> torch.Tensor:
+        self.network.train()
+        self.network.encoder.eval()  # dropout in every block takes a third of the time
+        return group_loss(self.network, self._tokenizer, batch)
+
+    def validate(self) -> Validation:
+        """How often the right answer is preferred, and how well contradictions are told."""
+        groups = self._validation
+        logits = self.predict([answer for group in groups for answer in group.answers])
+        ordered, contradictions, losses = [], [], []
+        place = 0
+        for group in groups:
+            own = logits[place : place + len(group.answers)]
+            place += len(group.answers)
+            for bad in range(1, len(own)):
+                difference = float(own[0, 0] - own[bad, 0])
+                ordered.append(difference > 0)
+                losses.append(np.logaddexp(0.0, -difference))
+            if not group.preferred:
+                column = ASPECTS.index("consistency")
+                good = group.aspects[0, column] > 0.5
+                contradictions.append((float(own[0, column]) > 0) == good)
+        measures = {"right_answer_preferred": float(np.mean(ordered))}
+        if contradictions:
+            measures["contradictions_told"] = float(np.mean(contradictions))
+        return Validation(float(np.mean(losses)), measures)
+
+    @torch.no_grad()
+    def predict(self, answers: Sequence[Segmented]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        return predict(self.network, self._tokenizer, answers)
+
+    def _held_out(self, most: int = 300) -> list[EncodedGroup]:
+        generator = np.random.default_rng(0)
+        found: list[Group] = []
+        corpora = [validation for _, validation in self._material.corpora.values() if validation]
+        for validation in corpora:
+            others = [exchange.response for exchange in validation]
+            for place in generator.permutation(len(validation))[: most // len(corpora)].tolist():
+                group = spoiled_group(validation[place], others, generator, 1)
+                found += [group] if group else []
+        held = self._material.held_out_sentences
+        drawn = generator.permutation(len(held))[: most // 2].tolist()
+        found += inference_groups([held[i] for i in drawn], generator)
+        if not any(group.preferred for group in found):
+            raise UsageError("there are no dialogues to validate on")
+        return self._encoded(found)
+
+    def _encoded(self, groups: Sequence[Group]) -> list[EncodedGroup]:
+        texts = [
+            (taking_turns(answer.turns), answer.response)
+            for group in groups
+            for answer in group.answers
+        ]
+        read, _ = self._reading(texts)
+        found, place = [], 0
+        for group in groups:
+            aspects = np.full((len(group.answers), len(ASPECTS)), -1.0, dtype=np.float32)
+            for row, answer in enumerate(group.answers):
+                for aspect, value in answer.aspects.items():
+                    aspects[row, ASPECTS.index(aspect)] = value
+            ids = read[place : place + len(group.answers)]
+            place += len(group.answers)
+            found.append(EncodedGroup(ids, aspects, group.preferred))
+        return found
+
+    def _batched(
+        self, groups: Sequence[EncodedGroup], generator: np.random.Generator
+    ) -> list[list[EncodedGroup]]:
+        """About `batch` answers each, of groups of similar length."""
+        jitter = generator.random(len(groups))
+        longest = [max(len(ids) for ids, _ in group.answers) // 8 for group in groups]
+        order = sorted(range(len(groups)), key=lambda i: (longest[i], jitter[i]))
+        batches: list[list[EncodedGroup]] = [[]]
+        for place in order:
+            if sum(len(group.answers) for group in batches[-1]) >= self._batch:
+                batches.append([])
+            batches[-1].append(groups[place])
+        return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def group_loss(
+    network: QualityNetwork, tokenizer: Any, batch: Sequence[EncodedGroup]
+) -> torch.Tensor:
+    """See the head of this file."""
+    functional = torch.nn.functional
+    logits = network(
+        **padded([ids for group in batch for ids in group.answers], tokenizer.pad_token_id)
+    )
+    aspects = torch.from_numpy(np.concatenate([group.aspects for group in batch]))
+    known = (aspects >= 0).float()
+    each = functional.binary_cross_entropy_with_logits(
+        logits, aspects.clamp(min=0), reduction="none"
+    )
+    loss = (each * known).sum() / known.sum()
+    right: list[int] = []
+    bad: list[int] = []
+    preferred: list[float] = []
+    place = 0
+    for group in batch:
+        right += [place] * len(group.preferred)
+        bad += range(place + 1, place + 1 + len(group.preferred))
+        preferred += group.preferred
+        place += len(group.answers)
+    if preferred:
+        loss = loss + functional.binary_cross_entropy_with_logits(
+            logits[right, 0] - logits[bad, 0], torch.tensor(preferred)
+        )
+    return loss
+
+
+@torch.no_grad()
+def predict(
+    network: QualityNetwork, tokenizer: Any, answers: Sequence[Segmented], at_once: int = 64
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """What the head says of each."""
+    network.eval()
+    found = np.zeros((len(answers), len(ASPECTS)), dtype=np.float32)
+    order = sorted(range(len(answers)), key=lambda i: len(answers[i][0]))
+    for start in range(0, len(order), at_once):
+        rows = order[start : start + at_once]
+        found[rows] = network(**padded([answers[i] for i in rows], tokenizer.pad_token_id)).numpy()
+    return found

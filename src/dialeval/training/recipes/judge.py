@@ -1,0 +1,138 @@
+"""`dialeval train judge`: the second stage of `judge`, on ratings of people.
+
+On ratings of one's own it starts from the shipped judge; on several rated sets it starts from
+nothing. `training/judge_ratings.py` has the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dialeval.metric import option
+from dialeval.model_store.presets import PRESETS
+from dialeval.training.recipe import Measures, Prepared, Progress, Recipe
+
+if TYPE_CHECKING:
+    from dialeval.models.quality_stack import Floats, StackConfig
+    from dialeval.training.judge_ratings import Fitted, Rated, Readers
+    from dialeval.training.run import Training
+
+
+@dataclass
+class PreparedRatings(Prepared[None]):
+    readers: Readers
+    rated: Sequence[Rated]
+    pairs: Floats
+    start: StackConfig | None
+    fitted: Fitted | None = None
+
+    @property
+    def found(self) -> Fitted:
+        assert self.fitted is not None
+        return self.fitted
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOnRatings(Recipe[PreparedRatings]):
+    """Teach the judge how people rate answers: yours, or those of several data sets.
+
+    It starts from the shipped judge and leaves it only as far as cross-validation says: fifty
+    ratings are enough to begin, and it never gets worse in cross-validation.
+    """
+
+    name = "judge"
+    metric = "judge"
+
+    start: str = option(
+        PRESETS["default"]["judge"], "Start from this judge ('': fit several sets from nothing)."
+    )
+    base: str = option(
+        "judge-corpus-minilm-l6", "With --start '', read with this judge, made by judge-corpus."
+    )
+    encoder: str = option(
+        PRESETS["default"]["sentence-encoder"], "With --start '', embed texts with this encoder."
+    )
+    relevance: str = option(
+        "judge-relevance-minilm-l6", "With --start '', ask this judge of relevance."
+    )
+    quality: str | None = option(None, "Learn this quality as the overall one.")
+    most: int = option(1500, "Read at most this many answers of a set.", low=10)
+
+    def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedRatings:
+        from dialeval.engine.answers import Answerer
+        from dialeval.engine.cache import AnswerCache, default_cache_path
+        from dialeval.model_store.locate import locate
+        from dialeval.models.quality_stack import StackConfig
+        from dialeval.models.source import Models
+        from dialeval.readers import load
+        from dialeval.training.judge_ratings import Readers, pair_features, rated_features
+
+        start = StackConfig.read(locate(self.start).directory) if self.start else None
+        readers = Readers(self.base, self.encoder, self.relevance)
+        if start:
+            readers = Readers(start.judge, start.encoder, start.relevance)
+        with AnswerCache(default_cache_path()) as cache:
+            answerer = Answerer(Models(), cache)
+            rated = []
+            for name in map(str, data):
+                samples = list(load(name, limit=self.most, seed=self.seed))
+                with progress.counting(f"reading {name}") as counted:
+                    rated.append(
+                        rated_features(name, samples, readers, answerer, self.quality, counted)
+                    )
+            pairs = pair_features(readers, answerer)
+        return PreparedRatings(
+            None,
+            "",
+            readers.judge,
+            {f"rated answers of {one.name}": len(one.features) for one in rated},
+            {},
+            readers,
+            rated,
+            pairs,
+            start,
+        )
+
+    def learn(self, prepared: PreparedRatings, training: Training) -> Sequence[Mapping[str, float]]:
+        from dialeval.model_store.locate import locate
+        from dialeval.models.quality_stack import FEATURES, load_weights
+        from dialeval.training.judge_ratings import PAIRS, STRENGTH, across_sets, adapt
+
+        if prepared.start:
+            weights = load_weights(locate(self.start).directory)
+            doubt = prepared.start.scale.doubt
+            prepared.fitted = adapt(prepared.rated, weights, doubt, self.seed)
+        else:
+            prepared.fitted = across_sets(prepared.rated, prepared.pairs)
+        prepared.summary = prepared.found.summary
+        prepared.config = {"strength": STRENGTH, "pairs": PAIRS} | {
+            f"weight of {name} on overall": float(prepared.found.weights.weights[0, place])
+            for place, name in enumerate(FEATURES)
+        }
+        return []
+
+    def save(self, prepared: PreparedRatings, out: Path) -> None:
+        from dialeval.models.quality_stack import StackConfig, save_weights
+        from dialeval.models.source import Models
+
+        readers = prepared.readers
+        names = (readers.judge, readers.encoder, readers.relevance)
+        config = StackConfig(
+            *names,
+            {name: Models().fingerprint(name) for name in names},
+            prepared.found.scale,
+            tuple(one.name for one in prepared.rated),
+        )
+        save_weights(out, config, prepared.found.weights)
+
+    def measure(self, prepared: PreparedRatings, progress: Progress) -> Measures:
+        return Measures(prepared.found.scores)
+
+    def agreement(
+        self, prepared: PreparedRatings, out: Path, progress: Progress
+    ) -> dict[str, float | None]:
+        """None: what was learned from is no measure. `measure` has left-out sets or folds."""
+        return {}

@@ -1,0 +1,151 @@
+"""`dialeval train judge-corpus`: the first stage of `judge`, from dialogues and sentences alone.
+
+What it learns from is made in `examples/judge.py` and `examples/faults.py`, how it learns stands in
+`learners/judge_corpus.py`. The second stage, on ratings of people, is `recipes/judge.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dialeval.metric import option
+from dialeval.model_store.presets import PRESETS
+from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, epochs_option
+from dialeval.training.settings import Settings
+
+if TYPE_CHECKING:
+    from dialeval.models.quality_judge import QualityConfig, QualityNetwork
+    from dialeval.training.learners.judge_corpus import JudgeCorpusLearner
+
+
+@dataclass
+class PreparedCorpus(Prepared[Any]):
+    learner: JudgeCorpusLearner
+    judge: QualityConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeCorpus(Recipe[PreparedCorpus]):
+    """Teach an encoder to tell good answers from bad ones, without ratings.
+
+    This is the first stage of `judge`; `dialeval train judge --start '' --base DIR` is the second.
+    """
+
+    name = "judge-corpus"
+    metric = "judge"
+
+    adversarial: str | None = option(
+        None, "Learn from wrong answers that people wrote to look right (dailydialog++)."
+    )
+    inference: str | None = option(
+        None, "Learn contradictions from a folder of inference pairs (nli)."
+    )
+    model: str = option(PRESETS["default"]["sentence-encoder"], "Start from this encoder.")
+    start: str = option(
+        PRESETS["default"]["nli"], "Begin with the layers of this inference adapter ('': none)."
+    )
+    epochs: int = epochs_option(3)
+    groups: int = option(8000, "Draw this many groups of answers per epoch.", low=20)
+    batch: int = option(30, "Take this many answers per step.", low=2)
+    learning_rate: float = option(8e-5, "Set the highest learning rate.", low=0.0)
+
+    context_tokens: int = option(100, "Read at most this many tokens of the turns.", low=4)
+    response_tokens: int = option(60, "Read at most this many tokens of an answer.", low=4)
+
+    def settings(self) -> Settings:
+        return Settings(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            weight_decay=0.01,
+            warmup=0.06,
+            seed=self.seed,
+            keep="last",
+        )
+
+    def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedCorpus:
+        from dialeval.datasets.locate import resolve_folder
+        from dialeval.models.quality_judge import QualityConfig, Reading
+        from dialeval.models.source import Models
+        from dialeval.training.learners.judge_corpus import JudgeCorpusLearner, load_material
+
+        folders = [
+            resolve_folder(Path(one)) if one else None for one in (self.adversarial, self.inference)
+        ]
+        material = load_material(data, folders[0], folders[1], self.seed)
+        config = QualityConfig(
+            encoder=self.model,
+            context_tokens=self.context_tokens,
+            response_tokens=self.response_tokens,
+        )
+        network, tokenizer = self.new_network()
+        learner = JudgeCorpusLearner(
+            network,
+            tokenizer,
+            Reading(tokenizer, config),
+            material,
+            groups=self.groups,
+            batch=self.batch,
+            seed=self.seed,
+        )
+        sources = [*map(str, data), *(one for one in (self.adversarial, self.inference) if one)]
+        return PreparedCorpus(
+            learner,
+            "Rates an answer on seven aspects, after the turns before it. Learned from dialogues"
+            " and sentences alone, without a rating of anybody: what was answered, against answers"
+            " with faults of twelve kinds.",
+            self.model,
+            {"sources": ", ".join(sources)} | material.facts(),
+            {
+                "data": material.digest(),
+                "encoder": Models().fingerprint(self.model),
+                "start": Models().fingerprint(self.start) if self.start else "",
+                "config": config.to_record(),
+            },
+            config,
+        )
+
+    def new_network(self) -> tuple[QualityNetwork, Any]:
+        """An encoder with a new head; its layers are those of `start`."""
+        import torch
+
+        from dialeval.errors import UsageError
+        from dialeval.model_store.locate import locate, ready
+        from dialeval.model_store.weights import replace_weights
+        from dialeval.models.classifier import label_names
+        from dialeval.models.quality_judge import QualityNetwork
+        from dialeval.models.text_judge import load_encoder
+        from dialeval.networks.bert import load_classifier
+        from dialeval.networks.low_rank import merged_weights
+        from dialeval.question import NLI_LABELS
+
+        bare, tokenizer = load_encoder(self.model)
+        learned = bare
+        if self.start:
+            found = locate(self.start)
+            if found.base is None or found.base.name != self.model:
+                raise UsageError(f"--start {self.start}: is no adapter of {self.model!r}")
+            head = {"num_labels": len(NLI_LABELS)} | label_names()
+            classifier = load_classifier(ready(found.base), found.directory, head)
+            if classifier is None:
+                raise UsageError(f"--start {self.start}: is no inference model on a BERT")
+            learned = classifier.bert
+        # All layers learn: copies, not those that other models of this process share.
+        layers = merged_weights(learned)
+        replace_weights(bare, {name: layers[name] for name in bare.state_dict()})
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return QualityNetwork(bare.float()), tokenizer
+
+    def save(self, prepared: PreparedCorpus, out: Path) -> None:
+        from dialeval.model_store.scorer_directory import save_tensors
+        from dialeval.models.quality_judge import EMBEDDINGS
+
+        state = prepared.learner.network.state_dict()
+        kept = {name: one for name, one in state.items() if not name.startswith(EMBEDDINGS)}
+        save_tensors(out, prepared.judge.to_record(), kept)
+
+    def measure(self, prepared: PreparedCorpus, progress: Progress) -> Measures:
+        return Measures(dict(prepared.learner.validate().measures))

@@ -1,0 +1,92 @@
+"""`judge` with made-up assessments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dialeval.metrics.judge import JudgeMetric, assessed, reasons
+from dialeval.question import ASPECTS, Assess, Assessment
+from dialeval.sample import Sample, Turn
+
+TURN = Sample("t", (Turn("Who?", "user"), Turn("You!", "system"), Turn("Me?", "user")), "Yes.")
+
+
+def assessment(overall, cut_response=0, **low):
+    ratings = tuple(overall if one == "overall" else low.get(one, 4.0) for one in ASPECTS)
+    return Assessment(ratings, 1.25, 0.5, 0, cut_response).answer()
+
+
+def test_an_assessment_is_read_as_it_was_written():
+    found = Assessment((1.0, 2.0, 3.0, 4.0, 5.0, 1.5, 2.5), 1.25, 0.5, 3, 4)
+    assert Assessment.read(found.answer()) == found
+
+
+def test_the_score_is_the_overall_rating_with_its_interval_and_its_parts():
+    score = JudgeMetric(model="m").score(TURN, [assessment(3.5, fluency=2.0)])
+    assert score.value == 3.5
+    assert score.parts["fluency"] == 2.0
+    assert (score.parts["low"], score.parts["high"], score.parts["doubt"]) == (2.25, 4.75, 0.5)
+    assert score.note == ""
+
+
+def test_an_interval_stays_on_the_scale():
+    parts = JudgeMetric(model="m").score(TURN, [assessment(4.5)]).parts
+    assert (parts["low"], parts["high"]) == (3.25, 5.0)
+    assert JudgeMetric(model="m").score(TURN, [assessment(1.5)]).parts["low"] == 1.0
+
+
+def test_another_quality_is_scored_on_request():
+    score = JudgeMetric(model="m", quality="relevance").score(TURN, [assessment(3.5, relevance=2)])
+    assert (score.value, score.parts["overall"]) == (2.0, 3.5)
+
+
+def test_a_low_rating_has_the_gravest_reason():
+    low = assessment(2.0, relevance=2.2, novelty=1.2)
+    assert JudgeMetric(model="m").score(TURN, [low]).note == "repeats"
+    assert reasons({"relevance": 2.2, "novelty": 1.2, "fluency": 2.6}) == [
+        "repeats",
+        "does not fit what was said",
+    ]
+
+
+def test_a_good_rating_has_no_reason_though_an_aspect_is_low():
+    assert JudgeMetric(model="m").score(TURN, [assessment(4.0, novelty=1.0)]).note == ""
+
+
+def test_what_was_not_read_is_said():
+    score = JudgeMetric(model="m").score(TURN, [assessment(4.0, cut_response=7)])
+    assert score.note == "the end of the answer was not read"
+
+
+def test_a_dialogue_is_the_mean_over_what_its_system_said():
+    dialogue = Sample("d", (Turn("a", "system"), *TURN.context, Turn("b", "system")))
+    metric = JudgeMetric(model="m")
+    assert [question.response for question in metric.ask(dialogue)] == ["You!", "b"]
+    score = metric.score(dialogue, [assessment(2.0), assessment(4.0)])
+    assert score.value == 3.0
+    assert score.parts["turns"] == (2.0, 4.0)
+
+
+def test_who_answers_is_me_and_the_other_is_you():
+    wanted = (Turn("Who?", "you"), Turn("You!", "me"), Turn("Me?", "you"))
+    assert assessed(TURN, "m") == Assess("m", wanted, "Yes.")
+
+
+def test_where_nobody_is_named_speakers_take_turns():
+    sample = Sample("s", (Turn("a"), Turn("b"), Turn(" "), Turn("c")), "d")
+    assert [turn.speaker for turn in assessed(sample, "m").turns] == ["you", "me", "you"]
+
+
+def test_turns_of_one_speaker_in_a_row_become_one():
+    sample = Sample("s", (Turn("a", "Ann"), Turn("b", "Bob"), Turn("c", "Bob")), "d")
+    assert assessed(sample, "m").turns == (Turn("a", "me"), Turn("b c", "you"))
+
+
+def test_an_answer_to_nothing_gets_no_rating():
+    assert JudgeMetric(model="m").obstacle(Sample("s", (), "d")) == "no context"
+
+
+@pytest.mark.parametrize("value", [np.nan, "abc"])
+def test_a_rating_that_is_no_number_is_no_reason(value):
+    assert reasons({"relevance": value}) == []

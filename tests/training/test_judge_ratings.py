@@ -1,0 +1,186 @@
+"""The second stage of `judge`, on made-up features: what it finds is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import rankdata, spearmanr
+
+from dialeval.errors import UsageError
+from dialeval.models.quality_stack import FEATURES
+from dialeval.question import ASPECTS
+from dialeval.training.judge_ratings import (
+    LeftOut,
+    Rated,
+    _uniform,
+    across_sets,
+    adapt,
+    coverage_of,
+    doubt_of,
+    fit,
+    fit_scale,
+    leave_one_out,
+    margin_of,
+    partial,
+    systems_ordered,
+)
+
+WIDTH = len(FEATURES) + 4
+TRUE = np.zeros(WIDTH)
+TRUE[:3] = 1.0, -0.5, 0.25
+
+
+def made_up(name, count=120, seed=0, noise=0.1, truth=TRUE, shift=0.0):
+    generator = np.random.default_rng(seed)
+    features = generator.normal(size=(count, WIDTH)) + shift
+    ratings = 3.0 + 0.6 * (features - shift) @ truth + noise * generator.normal(size=count)
+    return Rated(
+        name,
+        features,
+        {"overall": np.clip(ratings, 1.0, 5.0)},
+        tuple(f"{name} {place}" for place in range(count)),
+        tuple(("a", "b", "c")[place % 3] for place in range(count)),
+    )
+
+
+NONE = np.zeros((0, WIDTH))
+
+
+def test_weights_that_made_the_ratings_are_found_in_their_order():
+    weights = fit([made_up("one"), made_up("two", seed=1, shift=3.0)], NONE)
+    new = made_up("three", seed=2)
+    assert spearmanr(weights.judge(new.features)[:, 0], new.features @ TRUE)[0] > 0.97
+
+
+def test_without_pairs_the_fit_is_ridge_regression():
+    one = made_up("one")
+    weights = fit([one], NONE, strength=0.5)
+    x = (one.features - one.features.mean(axis=0)) / weights.deviations
+    cost = np.where(np.arange(WIDTH) < len(FEATURES), 0.5, 500.0)
+    y = _uniform(one.ratings["overall"])
+    wanted = np.linalg.solve(x.T @ x / len(y) + np.diag(cost), x.T @ y / len(y))
+    assert weights.weights[0] == pytest.approx(wanted, abs=1e-9)
+
+
+def test_pairs_teach_what_ratings_do_not_show():
+    bad = np.zeros((40, WIDTH))
+    bad[:, 5] = 1.0
+    without = fit([made_up("one")], NONE).weights[0, 5]
+    assert fit([made_up("one")], bad).weights[0, 5] > without + 0.05
+
+
+def test_a_large_set_counts_as_much_as_a_small_one():
+    other = TRUE.copy()
+    other[0] = -1.0
+    small, large = made_up("small", 60), made_up("large", 3000, seed=1, truth=other)
+    assert abs(fit([small, large], NONE).weights[0, 0]) < 0.2
+
+
+@given(st.lists(st.integers(1, 5), min_size=3, max_size=40).filter(lambda v: len(set(v)) > 1))
+def test_ranks_are_those_of_scipy_with_deviation_1(ratings):
+    ranks = rankdata(ratings)
+    wanted = (ranks - ranks.mean()) / ranks.std()
+    assert _uniform(np.array(ratings, float)) == pytest.approx(wanted)
+
+
+def test_a_set_is_judged_by_what_the_others_taught():
+    opposite = made_up("opposite", seed=3, truth=-TRUE)
+    found = leave_one_out([made_up("one"), made_up("two", seed=1), opposite], NONE)
+    left = next(one for one in found if one.name == "opposite")
+    assert spearmanr(left.judged["overall"], opposite.ratings["overall"])[0] < -0.9
+
+
+def test_answers_to_turns_of_the_left_out_set_teach_nothing():
+    one, two = made_up("one"), made_up("two", seed=1)
+    copy = Rated(
+        "copy", one.features, {"overall": -one.ratings["overall"]}, one.contexts, one.systems
+    )
+    found = {left.name: left for left in leave_one_out([one, two, copy], NONE)}
+    alone = {left.name: left for left in leave_one_out([one, two], NONE)}
+    assert found["one"].judged["overall"] == pytest.approx(alone["one"].judged["overall"])
+
+
+def left_out(name, judged, ratings, systems=()):
+    count = len(judged)
+    return LeftOut(
+        name,
+        {"overall": np.array(judged, float)},
+        {"overall": np.array(ratings, float)},
+        np.zeros((count, WIDTH)),
+        tuple(systems) or ("",) * count,
+    )
+
+
+def test_the_margin_holds_the_share_with_every_set_counting_the_same():
+    near = left_out("near", [3.0] * 100, [3.1] * 100)
+    far = left_out("far", [3.0] * 10, [3.0 + 0.2 * place for place in range(10)])
+    assert margin_of([near], 0.9) == pytest.approx(0.1)
+    assert margin_of([near, far], 0.9) == pytest.approx(1.4)
+    assert coverage_of([near, far], 0.9) == {"near": 1.0, "far": pytest.approx(0.1)}
+
+
+def test_doubt_is_how_far_differences_of_systems_are_from_peoples():
+    systems = ["a"] * 30 + ["b"] * 30
+    one = left_out("one", [3.0] * 30 + [2.0] * 30, [4.0] * 30 + [2.5] * 30, systems)
+    assert doubt_of([one]) == pytest.approx(0.5)
+    assert systems_ordered([one]) == (1, 1)
+    assert systems_ordered([left_out("o", [1.0] * 60, [4.0] * 30 + [2.5] * 30, systems)]) == (0, 1)
+
+
+def test_the_scale_brings_judgements_to_mean_ratings():
+    rated = [made_up("one"), made_up("two", seed=1)]
+    weights = fit(rated, NONE)
+    judged = fit_scale(rated, weights).ratings(weights.judge(rated[0].features))
+    column = judged[:, ASPECTS.index("overall")]
+    assert ((column > 1.0) & (column < 5.0)).all()
+    assert np.abs(column - rated[0].ratings["overall"]).mean() < 0.25
+
+
+def test_partial_correlation_given_what_explains_all_is_none_or_small():
+    generator = np.random.default_rng(0)
+    length = generator.normal(size=400)
+    judged, ratings = (length + generator.normal(size=400) for _ in range(2))
+    assert spearmanr(judged, ratings)[0] > 0.35
+    assert abs(partial(judged, ratings, length)) < 0.12
+
+
+def shipped():
+    return fit([made_up("one"), made_up("two", seed=1)], NONE)
+
+
+def test_ratings_of_ones_own_move_the_judge_to_them():
+    other = np.zeros(WIDTH)
+    other[7] = 1.0
+    own = made_up("own", 100, seed=5, truth=other)
+    found = adapt([own], shipped(), 0.3, seed=0)
+    before, after = found.scores.values()
+    assert after > before + 0.3
+    new = made_up("new", seed=6, truth=other)
+    assert spearmanr(found.weights.judge(new.features)[:, 0], new.ratings["overall"])[0] > 0.7
+
+
+def test_noise_does_not_move_the_judge():
+    own = made_up("own", 60, seed=5, noise=9.0, truth=TRUE * 0.0)
+    start = shipped()
+    found = adapt([own], start, 0.3, seed=0)
+    before, after = found.scores.values()
+    assert after >= before
+
+
+def test_too_few_ratings_are_refused():
+    with pytest.raises(UsageError, match="too few"):
+        adapt([made_up("own", 9)], shipped(), 0.3, seed=0)
+
+
+def test_a_judge_from_nothing_takes_two_sets():
+    with pytest.raises(UsageError, match="two rated sets or more"):
+        across_sets([made_up("one")], NONE)
+
+
+def test_every_number_of_the_card_is_of_a_set_that_was_left_out():
+    found = across_sets([made_up("one"), made_up("two", seed=1)], NONE)
+    assert found.scores["mean over sets, left out: Spearman of overall"] > 0.95
+    assert 0.0 < found.scale.margin < 1.0
+    assert found.scores["one, left out: share of ratings in the interval (nominal 0.9)"] > 0.8

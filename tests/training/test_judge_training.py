@@ -1,0 +1,141 @@
+"""`train judge-corpus` and `train judge` with a tiny random BERT."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra 'models'")
+
+from models import tiny_encoders, tiny_scorers
+from training.chat_files import write_dialogues
+from training.killed import Deadly, KilledError
+
+import dialeval
+from dialeval.engine.answers import Answerer
+from dialeval.errors import UsageError
+from dialeval.models.source import Models
+from dialeval.question import Assess, Assessment
+from dialeval.sample import Turn
+from dialeval.training.run import train
+
+ANIMALS = ["the cat", "a dog", "cats", "dogs", "the dog", "a cat"]
+ACTS = ["sat on a mat", "do like it", "do n ' t like you", "sat and sat", "like the mat so"]
+DIALOGUES = [
+    (f"do you like {animal} ?", f"i do like {animal}", f"{animal} {act} .", f"so {animal} {act} ?")
+    for animal in ANIMALS
+    for act in ACTS
+]
+
+
+@pytest.fixture
+def base(tmp_path):
+    return str(tiny_encoders.save_bert(tmp_path / "bert"))
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "nothing"))
+    return write_dialogues(tmp_path / "chats.jsonl", DIALOGUES)
+
+
+def learn(corpus, out, base, **options):
+    given = {"model": base, "start": "", "groups": 20, "batch": 12, "learning_rate": 0.003}
+    given |= {"context_tokens": 12, "response_tokens": 9}  # the tiny one has 24 positions
+    return train("judge-corpus", corpus, out, **(given | {"epochs": 2} | options))
+
+
+@pytest.fixture
+def relevance(tmp_path, corpus, base):
+    vectors = str(tiny_scorers.save_word_vectors(tmp_path / "vectors"))
+    small = {"model": base, "vectors": vectors, "examples": 20, "held_out": 10, "epochs": 1}
+    train("mme-relevance", corpus, tmp_path / "relevance", **small)
+    return str(tmp_path / "relevance")
+
+
+def assess(model, response="i do like cats"):
+    question = Assess(str(model), (Turn("do you like cats ?", "you"),), response)
+    return Assessment.read(Answerer(Models("cpu"), None).answer([question])[question])
+
+
+def test_what_was_learned_rates_every_aspect_from_1_to_5(tmp_path, corpus, base):
+    card = learn(corpus, tmp_path / "out", base)
+    assert 0.0 <= card.scores["right_answer_preferred"] <= 1.0
+    found = assess(tmp_path / "out")
+    assert all(1.0 < rating < 5.0 for rating in found.ratings)
+    assert found != assess(tmp_path / "out", "mat mat mat")
+
+
+def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, base):
+    learn(corpus, tmp_path / "whole", base)
+    for step in (2, 5):
+        with pytest.raises(KilledError):
+            learn(corpus, tmp_path / "killed", base, progress=Deadly(step), checkpoint_seconds=0)
+    learn(corpus, tmp_path / "killed", base, checkpoint_seconds=0)
+    assert assess(tmp_path / "whole") == assess(tmp_path / "killed")
+
+
+def test_every_epoch_has_as_many_batches(tmp_path, corpus, base):
+    """Groups of later epochs may be smaller: an epoch that ends early would never end."""
+    for seed in range(4):
+        card = learn(corpus, tmp_path / str(seed), base, seed=seed, groups=21, epochs=3)
+        assert len(card.curve) == 4
+
+
+def test_an_adapter_of_another_encoder_is_no_start(tmp_path, corpus, base):
+    with pytest.raises(UsageError, match="is no adapter of"):
+        learn(corpus, tmp_path / "out", base, start=base)
+
+
+def rated_file(path, words):
+    """Answers whose rating is how much they speak of cats."""
+    rows = [
+        {
+            "id": f"{path.stem} {n} {animal} {act}",
+            "context": [f"do you like {animal} {path.stem} {n} {act} ?"],
+            "response": f"{'the cat ' * n}{act}",
+            "system": f"bot {n}",
+            "ratings": {"Overall": {"values": [1 + n, 1 + n], "scale": [1, 5]}},
+        }
+        for n in range(words)
+        for animal in ANIMALS
+        for act in ACTS
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def test_ratings_of_two_sets_make_a_judge_and_ones_own_adapt_it(tmp_path, corpus, base, relevance):
+    learn(corpus, tmp_path / "corpus", base)
+    one, two = (rated_file(tmp_path / f"{name}.jsonl", 4) for name in ("one", "two"))
+    card = train(
+        "judge",
+        [one, two],
+        tmp_path / "judge",
+        start="",
+        base=str(tmp_path / "corpus"),
+        encoder=base,
+        relevance=relevance,
+    )
+    assert card.scores["mean over sets, left out: Spearman of overall"] > 0.5
+    run = dialeval.score(dialeval.load(one), [f"judge:model={tmp_path / 'judge'}"])
+    by_system = {system["name"]: system for system in run.manifest["systems"]}
+    means = [next(iter(by_system[f"bot {n}"]["scores"].values()))["mean"] for n in range(4)]
+    assert means == sorted(means)
+    own = train("judge", one, tmp_path / "ours", start=str(tmp_path / "judge"))
+    before, after = list(own.scores.values())[:2]
+    assert after >= before
+
+
+def test_a_judge_whose_readers_have_changed_is_refused(tmp_path, corpus, base, relevance):
+    learn(corpus, tmp_path / "corpus", base)
+    one, two = (rated_file(tmp_path / f"{name}.jsonl", 3) for name in ("one", "two"))
+    readers = {"base": str(tmp_path / "corpus"), "encoder": base, "relevance": relevance}
+    train("judge", [one, two], tmp_path / "judge", start="", **readers)
+    record = json.loads((tmp_path / "judge" / "scorer.json").read_text("utf-8"))
+    record["fingerprints"][base] = "0" * 64
+    (tmp_path / "judge" / "scorer.json").write_text(json.dumps(record), "utf-8")
+    (tmp_path / "judge" / "dialeval-model.json").unlink()
+    with pytest.raises(UsageError, match="Fit it again"):
+        assess(tmp_path / "judge")
