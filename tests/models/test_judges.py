@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -210,8 +211,10 @@ def test_the_wrong_encoder_is_noticed(tmp_path, encoder):
 def test_a_shipped_scorer_is_small_whole_and_has_a_card(entry):
     directory = entry_directory(entry)
     weights = directory / "scorer.safetensors"
-    assert weights.stat().st_size < 1_500_000
+    whole = entry.name == "judge-corpus-minilm-l6"  # all layers, not an adapter
+    assert weights.stat().st_size < (22_000_000 if whole else 1_500_000)
     assert scorer_base(read_scorer(directory)) == entry.base
     card = json.loads((directory / "card.json").read_text())
     assert card["licence"] == entry.licence
-    assert "/" not in card["command"].replace("corpora/", "").replace("models/", "")
+    named = ("corpora/", "models/", "dstc10/", "holistic/")  # data sets by name, no paths
+    assert "/" not in re.sub("|".join(named), "", card["command"])

@@ -15,7 +15,10 @@ from dialeval.errors import DialevalError, UsageError
 from dialeval.metric import Metric, option_fields
 from dialeval.options import build
 from dialeval.question import (
+    ASPECTS,
     Answer,
+    Assess,
+    Assessment,
     DocumentFrequency,
     Embed,
     Inference,
@@ -184,6 +187,8 @@ def made_up_answer(question: Question) -> Answer:
             return draw.dirichlet((1, 1, 1))
         case Judge():
             return draw.uniform(0, 1, 1)
+        case Assess():
+            return Assessment(tuple(draw.uniform(1, 5, len(ASPECTS)).tolist()), 1.5, 0.7).answer()
         case DocumentFrequency():
             tokens = [_token(word) for text in question.texts for word in set(text.split())]
             return np.bincount(tokens, minlength=VOCABULARY).astype(np.float64)

@@ -83,10 +83,8 @@ class JudgeMetric(Metric):
             "low": max(1.0, value - margin),
             "high": min(5.0, value + margin),
             "doubt": found[0].doubt,
+            "turns": tuple(one.ratings[ASPECTS.index(self.quality)] for one in found),
         }
-        if sample.response is None:
-            place = ASPECTS.index(self.quality)
-            parts["turns"] = tuple(one.ratings[place] for one in found)
         note = "; ".join(reasons(ratings)[:1]) if value < LOW else ""
         if not note and any(one.cut_response for one in found):
             note = "the end of the answer was not read"
@@ -109,7 +107,7 @@ class JudgeMetric(Metric):
                 "standard error of the difference of two systems, however many answers",
                 in_table=False,
             ),
-            Part("turns", "of a dialogue, the rating of each turn of its system", many=True),
+            Part("turns", "the rating of each turn that was judged", many=True),
         )
 
     def models(self) -> Mapping[str, str]:

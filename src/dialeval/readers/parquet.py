@@ -79,14 +79,19 @@ def rows_within(file: Any, columns: list[str], limits: Limits) -> Iterator[dict[
     """The rows, of which none may be larger than the limits, in memory that they bound.
 
     A few kB can hold the same large text a thousand times, by a dictionary. So texts are read as
-    dictionaries, and spelled out where that is little; else one row at a time.
+    dictionaries, and spelled out where that is little; else one row at a time. Texts within lists
+    and structs are spelled out by Arrow: it cannot put dictionaries of several row groups together.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     plain = pq.ParquetFile(file)
     leaves = [plain.schema.column(number) for number in range(len(plain.schema))]
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    texts = [
+        leaf.path
+        for leaf in leaves
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.path in plain.schema_arrow.names
+    ]
     table = pq.ParquetFile(file, read_dictionary=texts, page_checksum_verification=True)
     number = 0
     for batch in table.iter_batches(batch_size=BATCH, columns=columns):

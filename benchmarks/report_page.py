@@ -1,6 +1,6 @@
 """The report of many dialogues: how long until it is written, how large it is, how soon it opens.
 
-    python benchmarks/report.py [--samples 1000 100000] [--json]
+    python benchmarks/report_page.py [--samples 1000 100000] [--json]
 
 Made-up chats of eight turns (seeded) by two systems, scored with `length`, `distinct` and a made-up
 metric that has a log-probability for each word, which is what takes most room in a page. `opens` is
