@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,12 +11,12 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 
 from dialeval.errors import UsageError
+from dialeval.models.quality_judge import Scale
 from dialeval.models.quality_stack import FEATURES
 from dialeval.question import ASPECTS
+from dialeval.training.examples.rated_answers import Rated, uniform_ranks
 from dialeval.training.judge_ratings import (
     LeftOut,
-    Rated,
-    _uniform,
     across_sets,
     adapt,
     coverage_of,
@@ -23,7 +25,6 @@ from dialeval.training.judge_ratings import (
     fit_scale,
     leave_one_out,
     margin_of,
-    partial,
     systems_ordered,
 )
 
@@ -46,6 +47,7 @@ def made_up(name, count=120, seed=0, noise=0.1, truth=TRUE, shift=0.0):
 
 
 NONE = np.zeros((0, WIDTH))
+SCALE = replace(Scale.neutral(), slopes=(2.0,) * len(ASPECTS), doubt=0.3)
 
 
 def test_weights_that_made_the_ratings_are_found_in_their_order():
@@ -59,7 +61,7 @@ def test_without_pairs_the_fit_is_ridge_regression():
     weights = fit([one], NONE, strength=0.5)
     x = (one.features - one.features.mean(axis=0)) / weights.deviations
     cost = np.where(np.arange(WIDTH) < len(FEATURES), 0.5, 500.0)
-    y = _uniform(one.ratings["overall"])
+    y = uniform_ranks(one.ratings["overall"])
     wanted = np.linalg.solve(x.T @ x / len(y) + np.diag(cost), x.T @ y / len(y))
     assert weights.weights[0] == pytest.approx(wanted, abs=1e-9)
 
@@ -82,7 +84,7 @@ def test_a_large_set_counts_as_much_as_a_small_one():
 def test_ranks_are_those_of_scipy_with_deviation_1(ratings):
     ranks = rankdata(ratings)
     wanted = (ranks - ranks.mean()) / ranks.std()
-    assert _uniform(np.array(ratings, float)) == pytest.approx(wanted)
+    assert uniform_ranks(np.array(ratings, float)) == pytest.approx(wanted)
 
 
 def test_a_set_is_judged_by_what_the_others_taught():
@@ -138,14 +140,6 @@ def test_the_scale_brings_judgements_to_mean_ratings():
     assert np.abs(column - rated[0].ratings["overall"]).mean() < 0.25
 
 
-def test_partial_correlation_given_what_explains_all_is_none_or_small():
-    generator = np.random.default_rng(0)
-    length = generator.normal(size=400)
-    judged, ratings = (length + generator.normal(size=400) for _ in range(2))
-    assert spearmanr(judged, ratings)[0] > 0.35
-    assert abs(partial(judged, ratings, length)) < 0.12
-
-
 def shipped():
     return fit([made_up("one"), made_up("two", seed=1)], NONE)
 
@@ -154,24 +148,40 @@ def test_ratings_of_ones_own_move_the_judge_to_them():
     other = np.zeros(WIDTH)
     other[7] = 1.0
     own = made_up("own", 100, seed=5, truth=other)
-    found = adapt([own], shipped(), 0.3, seed=0)
+    found = adapt([own], shipped(), SCALE, seed=0)
     before, after = found.scores.values()
     assert after > before + 0.3
     new = made_up("new", seed=6, truth=other)
     assert spearmanr(found.weights.judge(new.features)[:, 0], new.ratings["overall"])[0] > 0.7
 
 
+def test_aspects_that_nobody_rated_keep_their_scale_and_the_doubt_stays():
+    found = adapt([made_up("own", 100, seed=5)], shipped(), SCALE, seed=0)
+    place = ASPECTS.index("relevance")
+    assert (found.scale.slopes[place], found.scale.shifts[place]) == (2.0, 0.0)
+    assert found.scale.slopes[0] != 2.0
+    assert found.scale.doubt == 0.3
+
+
+def test_the_margin_is_that_of_answers_that_were_not_learned_from():
+    """Twenty ratings that are noise: weights that have seen them would be nearer than 90 %."""
+    own = made_up("own", 20, seed=5, noise=3.0, truth=TRUE * 0.0)
+    found = adapt([own], shipped(), SCALE, seed=0)
+    judged = found.scale.ratings(found.weights.judge(own.features))[:, 0]
+    assert np.mean(np.abs(own.ratings["overall"] - judged) <= found.scale.margin) >= 0.85
+
+
 def test_noise_does_not_move_the_judge():
     own = made_up("own", 60, seed=5, noise=9.0, truth=TRUE * 0.0)
     start = shipped()
-    found = adapt([own], start, 0.3, seed=0)
+    found = adapt([own], start, SCALE, seed=0)
     before, after = found.scores.values()
     assert after >= before
 
 
 def test_too_few_ratings_are_refused():
     with pytest.raises(UsageError, match="too few"):
-        adapt([made_up("own", 9)], shipped(), 0.3, seed=0)
+        adapt([made_up("own", 9)], shipped(), SCALE, seed=0)
 
 
 def test_a_judge_from_nothing_takes_two_sets():

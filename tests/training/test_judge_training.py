@@ -139,3 +139,10 @@ def test_a_judge_whose_readers_have_changed_is_refused(tmp_path, corpus, base, r
     (tmp_path / "judge" / "dialeval-model.json").unlink()
     with pytest.raises(UsageError, match="Fit it again"):
         assess(tmp_path / "judge")
+
+
+@pytest.mark.parametrize("option", ["base", "encoder", "relevance"])
+def test_a_reader_is_not_named_in_vain(tmp_path, option):
+    """A judge to start from has readers of its own."""
+    with pytest.raises(UsageError, match=f"--{option} is for a judge from nothing"):
+        train("judge", tmp_path / "ratings.jsonl", tmp_path / "out", **{option: "other"})

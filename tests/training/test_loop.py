@@ -149,3 +149,12 @@ def test_the_global_generator_is_left_as_it_was(tmp_path):
     torch.random.set_rng_state(before)
     train(train_recipe, SETTINGS, tmp_path, {})
     assert torch.equal(torch.rand(1), expected)
+
+
+def test_an_epoch_with_fewer_batches_than_the_first_is_told_and_not_repeated_for_ever(tmp_path):
+    class Shrinking(Line):
+        def batches(self, epoch):
+            return super().batches(epoch)[epoch:]
+
+    with pytest.raises(JobError, match="epoch 2 has fewer batches than the first, which has 10"):
+        train(Shrinking(), SETTINGS, tmp_path / "out", {})

@@ -80,7 +80,7 @@ def agree(
         list[str] | None,
         typer.Option(
             "--lower-is-better",
-            help="With --scores, treat this metric as lower-is-better. Repeat for several.",
+            help="Treat this metric of --scores as lower-is-better. Repeat for several.",
             show_default=False,
         ),
     ] = None,

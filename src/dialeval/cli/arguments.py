@@ -57,7 +57,7 @@ Seed = Annotated[
     int | None,
     typer.Option(
         "--seed",
-        help="With --limit: take a random selection, the same for the same seed.",
+        help="Take a random selection with --limit; the same seed takes the same one.",
         show_default=False,
     ),
 ]
@@ -67,8 +67,8 @@ SkipBad = Annotated[
 SystemPrompt = Annotated[
     Literal["leave-out", "facts"],
     typer.Option(
-        help="What becomes of the system prompt of a chat log. facts: metrics may look at it, and"
-        " raters see it."
+        help="Leave out the system prompt of a chat log, or keep it as facts: metrics may then look"
+        " at it, and raters see it."
     ),
 ]
 LargestRecord = Annotated[

@@ -67,7 +67,8 @@ def augment(
         typer.Option("--limit", min=1, help="Take only this many queries.", show_default=False),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of what is random: the same, the same variants.")
+        int,
+        typer.Option("--seed", min=0, help="Use this seed; the same seed gives the same variants."),
     ] = 0,
     skip_bad: SkipBad = False,
     system_prompt: SystemPrompt = "leave-out",

@@ -128,7 +128,7 @@ def fit(
     card: Annotated[
         Path | None,
         typer.Option(
-            help="With --leave-one-out, also write a card of the weights as Markdown.",
+            help="Write a card of the weights as Markdown; needs --leave-one-out.",
             show_default=False,
         ),
     ] = None,

@@ -32,8 +32,8 @@ def probe(
         list[str],
         typer.Option(
             "--queries",
-            help="What to ask: a file of `dialeval augment`, a query per line, or a file of"
-            " dialogues, of which the last turn of the user is asked. Repeat.",
+            help="Ask the queries of this file: one of `dialeval augment`, a query per line, or"
+            " dialogues, whose last user turn is asked. Repeat for several.",
             show_default=False,
         ),
     ],
@@ -70,7 +70,7 @@ def probe(
         ),
     ] = None,
     name: Annotated[
-        str, typer.Option("--name", help="What to call the system in tables.", show_default=False)
+        str, typer.Option("--name", help="Call the system this in tables.", show_default=False)
     ] = "",
     concurrency: Annotated[
         int | None,
@@ -108,7 +108,7 @@ def probe(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Of what is random in the augmenters.", show_default=False),
+        typer.Option(help="Use this seed in the augmenters.", show_default=False),
     ] = None,
     limit: Annotated[
         int | None,

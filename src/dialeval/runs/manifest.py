@@ -301,6 +301,7 @@ class _Manifest(Fields):
         self.text(given.get("summary"), f"{field}.summary", empty=True)
         self.truth(given.get("many"), f"{field}.many")
         self.number(given.get("weight", 0), f"{field}.weight")
+        self.truth(given.get("in_table", True), f"{field}.in_table")
 
     def calibration(self, record: Any, field: str) -> None:
         """None, a scale, or under `parts` several scales."""

@@ -26,17 +26,14 @@ from dialeval.readers import load
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample
 from dialeval.studies.study import Data, Findings, Measured, Setting, Study, Table
-from dialeval.training.judge_ratings import (
-    LeftOut,
+from dialeval.training.examples.rated_answers import (
     Rated,
     Readers,
-    coverage_of,
-    leave_one_out,
     pair_features,
     rated_features,
     shares_dialogues,
-    spearman,
 )
+from dialeval.training.judge_ratings import LeftOut, coverage_of, leave_one_out, spearman
 
 MOST = 1500
 """Answers of a set that are read, drawn at random: two of the sets have near 10,000."""

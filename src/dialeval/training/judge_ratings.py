@@ -9,32 +9,24 @@ and habits of raters do not matter, and every set counts the same. The pairs are
 behaviour pairs that may be learned from: faults that the rated sets hardly show. w_0 is 0, or the
 weights of the judge to start from, so that few ratings change little.
 
-A quality of a set teaches one aspect (`ASPECT_OF`); its principal one teaches `overall`.
+The ratings and features themselves are made in `examples/rated_answers.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
-from dialeval.examples.behaviour import behaviour_pairs
-from dialeval.metrics.judge import assessed
-from dialeval.model_store.presets import PRESETS
 from dialeval.models.quality_judge import Scale
-from dialeval.models.quality_stack import FEATURES, Floats, Weights, asked, features_of
-from dialeval.question import ASPECTS, Assess
-from dialeval.sample import Sample, letters
-
-RELEVANCE = "judge-relevance-minilm-l6"
-"""What `mme-relevance` is, learned from dialogues that no rated set shares."""
+from dialeval.models.quality_stack import FEATURES, Floats, Weights
+from dialeval.question import ASPECTS
+from dialeval.training.card import partial_correlation
+from dialeval.training.examples.rated_answers import Rated, joined, shares_dialogues
 
 PAIRS = 0.3
 """How much the behaviour pairs count against the ratings."""
@@ -45,30 +37,6 @@ STRENGTH = 0.01
 VECTOR = 1000.0
 """How many times more those of the answer's vector cost: it has hundreds of numbers."""
 
-PRINCIPAL = ("overall", "appropriateness", "relevance", "coherence", "engagement")
-"""The quality of a set that teaches `overall`: the first of these that it has."""
-
-ASPECT_OF = {
-    "relevance": "relevance",
-    "relevant": "relevance",
-    "appropriateness": "relevance",
-    "semantically appropriate": "relevance",
-    "maintains context": "relevance",
-    "coherence": "relevance",
-    "correct": "relevance",
-    "grammar": "fluency",
-    "fluent": "fluency",
-    "fluency": "fluency",
-    "natural": "fluency",
-    "understandable": "fluency",
-    "language_usage": "fluency",
-    "engaging": "engagement",
-    "engagement": "engagement",
-    "interesting": "engagement",
-    "specific": "engagement",
-    "content": "engagement",
-    "informativeness": "engagement",
-}
 MANY = 30
 """Answers of a system whose mean is held against people."""
 
@@ -77,85 +45,6 @@ FEW = 10
 
 LEARNED = ("overall", "relevance", "fluency", "engagement")
 """Aspects that ratings teach; of the others the quality-judge has the last word."""
-
-
-@dataclass(frozen=True)
-class Rated:
-    """The rated answers of a set: features, and per aspect the mean ratings from 1 to 5 (NaN:
-    nobody said)."""
-
-    name: str
-    features: Floats
-    ratings: Mapping[str, Floats]
-    contexts: tuple[str, ...]
-    """What was said before each answer, letters alone: copies in other sets are known by it."""
-    systems: tuple[str, ...]
-    """Who gave each answer; empty where nobody says."""
-
-    def without(self, contexts: Collection[str]) -> Rated:
-        """The answers to anything else."""
-        return self.rows(
-            [place for place, said in enumerate(self.contexts) if said not in contexts]
-        )
-
-    def rows(self, kept: Sequence[int] | npt.NDArray[np.intp]) -> Rated:
-        return Rated(
-            self.name,
-            self.features[kept],
-            {aspect: ratings[kept] for aspect, ratings in self.ratings.items()},
-            tuple(self.contexts[place] for place in kept),
-            tuple(self.systems[place] for place in kept),
-        )
-
-    def targets(self, aspect: str) -> tuple[Floats, Floats]:
-        """Features and y of the answers that were rated, both centred."""
-        ratings = self.ratings.get(aspect)
-        known = np.zeros(0, dtype=bool) if ratings is None else ~np.isnan(ratings)
-        if ratings is None or known.sum() < 3:
-            return self.features[:0], np.zeros(0)
-        own = self.features[known]
-        return own - own.mean(axis=0), _uniform(ratings[known])
-
-
-@dataclass(frozen=True)
-class Readers:
-    """The models that are asked."""
-
-    judge: str
-    encoder: str = PRESETS["default"]["sentence-encoder"]
-    relevance: str = RELEVANCE
-
-
-def rated_features(
-    name: str,
-    samples: Sequence[Sample],
-    readers: Readers,
-    answerer: Answerer,
-    quality: str | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Rated:
-    """Asks the readers about every rated answer; `quality` is what teaches `overall`."""
-    kept = [s for s in samples if s.response and s.response.strip() and s.context and s.ratings]
-    if not kept:
-        raise UsageError(f"{name}: holds no rated answer with turns before it")
-    questions = [assessed(sample, readers.judge) for sample in kept]
-    features = _features(questions, readers, answerer, progress)
-    contexts = tuple(letters(" ".join(turn.text for turn in s.context)) for s in kept)
-    systems = tuple(sample.system for sample in kept)
-    return Rated(name, features, _ratings(name, kept, quality), contexts, systems)
-
-
-def pair_features(
-    readers: Readers, answerer: Answerer, split: Literal["learn", "test"] = "learn"
-) -> Floats:
-    """Features of the good answer minus those of the bad one, a row a pair."""
-    questions = [
-        assessed(sample, readers.judge)
-        for pair in behaviour_pairs(split)
-        for sample in pair.samples()
-    ]
-    found = _features(questions, readers, answerer, lambda done, total: None)
-    return found[0::2] - found[1::2]
 
 
 def fit(
@@ -191,11 +80,13 @@ def fit(
     return Weights(weights, means, deviations)
 
 
-def fit_scale(
-    rated: Sequence[Rated], weights: Weights, margin: float = 2.0, doubt: float = 1.0
-) -> Scale:
-    """The line under the sigmoid that brings judgements nearest to mean ratings, set by set; that
-    of aspects without ratings is as the quality-judge has it."""
+def fit_scale(rated: Sequence[Rated], weights: Weights, start: Scale | None = None) -> Scale:
+    """The line under the sigmoid that brings judgements nearest to mean ratings, set by set.
+
+    Where nobody rated an aspect, `start` has its line. Of aspects that ratings never teach it is
+    as the quality-judge has it. `start` also has the margin and the doubt.
+    """
+    start = start or Scale.neutral()
     slopes, shifts = [], []
     for row, aspect in enumerate(ASPECTS):
         if aspect not in LEARNED:
@@ -207,10 +98,11 @@ def fit_scale(
             for one in rated
             if aspect in one.ratings and (known := ~np.isnan(one.ratings[aspect])).any()
         ]
-        slope, shift = _sigmoid_line(points) if points else (1.0, 0.0)
+        known_line = (start.slopes[row], start.shifts[row])
+        slope, shift = _sigmoid_line(points) if points else known_line
         slopes.append(slope)
         shifts.append(shift)
-    return Scale(tuple(slopes), tuple(shifts), margin, doubt)
+    return replace(start, slopes=tuple(slopes), shifts=tuple(shifts))
 
 
 @dataclass(frozen=True)
@@ -339,8 +231,11 @@ def across_sets(rated: Sequence[Rated], pairs: Floats) -> Fitted:
                 scores[f"{one.name}, left out: Spearman of {aspect}"] = spearman(
                     one.judged[aspect], ratings
                 )
-        scores[f"{one.name}, left out: overall given length"] = partial(
-            one.judged["overall"], one.ratings["overall"], one.features[:, LENGTH]
+        own, length = one.judged["overall"], one.features[:, LENGTH]
+        scores[f"{one.name}, left out: overall given length"] = partial_correlation(
+            spearman(own, one.ratings["overall"]),
+            spearman(own, length),
+            spearman(length, one.ratings["overall"]),
         )
     defined = [
         value for name, value in scores.items() if name.endswith("of overall") and value is not None
@@ -355,7 +250,7 @@ def across_sets(rated: Sequence[Rated], pairs: Floats) -> Fitted:
     weights = fit(rated, pairs)
     return Fitted(
         weights,
-        fit_scale(rated, weights, margin_of(left_out), doubt_of(left_out)),
+        replace(fit_scale(rated, weights), margin=margin_of(left_out), doubt=doubt_of(left_out)),
         scores,
         "How people would rate an answer, from 1 to 5. Weights over what several readers say,"
         " fitted on ratings of several data sets, every set counting the same.",
@@ -368,63 +263,48 @@ STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 FOLDS = 5
 
 
-def adapt(rated: Sequence[Rated], start: Weights, doubt: float, seed: int) -> Fitted:
+def adapt(rated: Sequence[Rated], start: Weights, scale: Scale, seed: int) -> Fitted:
     """From a judge that is there, on ratings of one's own: as far from it as cross-validation
     says, and not at all where nothing is gained."""
-    everything = _joined(rated)
+    everything = joined(rated)
     count = len(everything.contexts)
     if count < 2 * FOLDS:
         raise UsageError(f"{count} rated answers are too few: it takes at least {2 * FOLDS}")
-    none = everything.features[:0]
+    ratings, none = everything.ratings["overall"], everything.features[:0]
     folds = np.random.default_rng(seed).permutation(count) % FOLDS
-    before = start.judge(everything.features)[:, 0]
-    ratings = everything.ratings["overall"]
-    shipped = spearman(before, ratings)
-    gained: dict[float, float] = {}
+    judged = start.judge(everything.features)[:, 0]
+    before = after = spearman(judged, ratings)
+    best = None
     for strength in STRENGTHS:
-        judged = np.empty(count)
+        unseen = np.empty(count)
         for fold in range(FOLDS):
             inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            weights = fit(
-                [everything.rows(inside)], everything.features[:0], start=start, strength=strength
-            )
-            judged[outside] = weights.judge(everything.features[outside])[:, 0]
-        gained[strength] = spearman(judged, ratings) or 0.0
-    best = max(gained, key=lambda strength: gained[strength])
-    moves = shipped is None or gained[best] > shipped
-    weights = fit([everything], none, start=start, strength=best) if moves else start
-    scale = fit_scale([everything], weights)
-    judged = scale.ratings(weights.judge(everything.features))[:, 0]
-    residuals = np.abs(ratings - judged)
+            weights = fit([everything.rows(inside)], none, start=start, strength=strength)
+            unseen[outside] = weights.judge(everything.features[outside])[:, 0]
+        gained = spearman(unseen, ratings)
+        if gained is not None and (after is None or gained > after):
+            best, after, judged = strength, gained, unseen
+    weights = start if best is None else fit([everything], none, start=start, strength=best)
+    own = fit_scale([everything], weights, scale)
+    # `judged` was judged by weights that had not seen the answer: the margin is honest.
+    column = np.tile(judged[:, None], (1, len(ASPECTS)))
+    residuals = np.abs(ratings - own.ratings(column)[:, 0])
     margin = float(np.quantile(residuals[~np.isnan(residuals)], 0.9))
-    scores: dict[str, float | None] = {
-        f"Spearman with your {count} ratings, before": shipped,
-        "Spearman with your ratings, adapted (cross-validated)": gained[best] if moves else shipped,
-    }
-    what = (
-        f"strength {best:g}" if moves else "nothing gained: the weights are those it started from"
-    )
+    how = "nothing gained: the weights are those it started from"
+    if best is not None:
+        how = f"strength {best:g}"
     return Fitted(
         weights,
-        replace(scale, margin=margin, doubt=doubt),
-        scores,
-        f"The judge, adapted to ratings of your own ({what}).",
+        replace(own, margin=margin),
+        {
+            f"Spearman with your {count} ratings, before": before,
+            "Spearman with your ratings, adapted (cross-validated)": after,
+        },
+        f"The judge, adapted to ratings of your own ({how}).",
     )
 
 
 LENGTH = FEATURES.index("log length")
-
-SHARED = (
-    frozenset({"fed/all", "dstc10/fed-turn", "dstc10/fed-dial"}),
-    frozenset({"usr-topical/all", "dstc10/topical-usr"}),
-    frozenset({"grade-dailydialog/all", "dstc10/dailydialog-grade"}),
-)
-"""Rated sets with the same dialogues."""
-
-
-def shares_dialogues(name: str) -> str:
-    """One name for all sets that share their dialogues."""
-    return next((min(group) for group in SHARED if {name, f"{name}/all"} & group), name)
 
 
 def spearman(judged: Floats, ratings: Floats) -> float | None:
@@ -433,33 +313,6 @@ def spearman(judged: Floats, ratings: Floats) -> float | None:
 
     known = ~np.isnan(ratings)
     return correlations(judged[known], ratings[known])["spearman"].value
-
-
-def partial(judged: Floats, ratings: Floats, given: Floats) -> float | None:
-    """Spearman's correlation of two, given a third."""
-    both, one, other = (
-        spearman(judged, ratings), spearman(judged, given), spearman(ratings, given)
-    )  # fmt: skip
-    if both is None or one is None or other is None:
-        return both
-    rest = (1.0 - one * one) * (1.0 - other * other)
-    return float((both - one * other) / np.sqrt(rest)) if rest > 0 else None
-
-
-def _joined(rated: Sequence[Rated]) -> Rated:
-    aspects = {aspect for one in rated for aspect in one.ratings}
-    return Rated(
-        " + ".join(one.name for one in rated),
-        np.concatenate([one.features for one in rated]),
-        {
-            aspect: np.concatenate(
-                [one.ratings.get(aspect, np.full(len(one.contexts), np.nan)) for one in rated]
-            )
-            for aspect in aspects
-        },
-        tuple(context for one in rated for context in one.contexts),
-        tuple(system for one in rated for system in one.systems),
-    )
 
 
 def _minimum(
@@ -503,70 +356,3 @@ def _sigmoid_line(points: Sequence[tuple[Floats, Floats]]) -> tuple[float, float
         if np.abs(step).max() < 1e-10:
             break
     return float(found[0]), float(found[1])
-
-
-def _uniform(ratings: Floats) -> Floats:
-    """Ranks as if drawn evenly, with mean 0 and deviation 1; equal ratings stay equal."""
-    order = np.unique(ratings, return_inverse=True)[1]
-    counts = np.bincount(order)
-    middle = np.cumsum(counts) - (counts - 1) / 2.0 - 0.5
-    ranks = middle[order] / len(ratings) - 0.5
-    spread = ranks.std()
-    found: Floats = ranks / spread if spread else ranks
-    return found
-
-
-def _ratings(name: str, samples: Sequence[Sample], quality: str | None) -> dict[str, Floats]:
-    """Per aspect the mean over its qualities, each brought to 1 to 5 by its scale."""
-    values: dict[str, Floats] = {}
-    for label in dict.fromkeys(label for sample in samples for label in sample.ratings):
-        column = np.full(len(samples), np.nan)
-        for place, sample in enumerate(samples):
-            rating = sample.ratings.get(label)
-            if rating is not None and rating.mean is not None:
-                column[place] = rating.mean
-        scale = next((s.ratings[label].scale for s in samples if label in s.ratings), None)
-        low, high = scale or (float(np.nanmin(column)), float(np.nanmax(column)))
-        if high > low:
-            values[label] = 1.0 + 4.0 * (column - low) / (high - low)
-    principal = _principal(name, list(values), quality)
-    taught: dict[str, list[Floats]] = {"overall": [values[principal]]}
-    for label, column in values.items():
-        if aspect := ASPECT_OF.get(label.casefold()):
-            taught.setdefault(aspect, []).append(column)
-    return {aspect: np.mean(columns, axis=0) for aspect, columns in taught.items()}
-
-
-def _principal(name: str, labels: Sequence[str], quality: str | None) -> str:
-    if quality is not None:
-        if quality not in labels:
-            raise UsageError(
-                f"{name}: there is no quality {quality!r}. There are: {', '.join(labels)}"
-            )
-        return quality
-    by_name = {label.casefold(): label for label in labels}
-    found = next((by_name[one] for one in PRINCIPAL if one in by_name), None)
-    if found is None and len(labels) == 1:
-        found = labels[0]
-    if found is None:
-        raise UsageError(
-            f"{name}: which quality is the judge to learn? Say --quality NAME:"
-            f" {', '.join(labels) or 'there is none with more than one value'}"
-        )
-    return found
-
-
-def _features(
-    questions: Sequence[Assess],
-    readers: Readers,
-    answerer: Answerer,
-    progress: Callable[[int, int], None],
-) -> Floats:
-    wanted = [asked(q, readers.judge, readers.encoder, readers.relevance) for q in questions]
-    answers = answerer.answer((one for own in wanted for one in own), progress)
-    return np.stack(
-        [
-            features_of(question, [answers[one] for one in own])
-            for question, own in zip(questions, wanted, strict=True)
-        ]
-    )

@@ -158,6 +158,7 @@ class _Training:
             self._validate(epoch=-1)
         while self.state.step < steps and not self._is_out_of_patience():
             epoch, within = divmod(self.state.step, per_epoch)
+            before = self.state.step
             for batch in self.learner.batches(epoch)[within : within + steps - self.state.step]:
                 self._step(batch, steps, per_epoch)
                 self.report(self.state, steps)
@@ -166,6 +167,11 @@ class _Training:
                 due = time.monotonic() - self._saved_at > self.settings.checkpoint_seconds
                 if due and self.state.step % per_epoch and self.state.step < steps:
                     self._save()
+            if self.state.step == before:
+                raise JobError(
+                    f"epoch {epoch + 1} has fewer batches than the first, which has {per_epoch}:"
+                    " a learner gives as many in every epoch"
+                )
             self._validate(epoch)
             self._save()
         if self.settings.keep == "best":

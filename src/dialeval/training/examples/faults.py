@@ -26,6 +26,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from dialeval.models.quality_stack import STOP_WORDS
 from dialeval.training.examples.fluency import (
     drop_words,
     join,
@@ -278,16 +279,6 @@ _SMALL = frozenset(
     re.findall(r"\w+", "a an the to of is are was were am be been i you it that and for in on")
 )
 
-_STOPS = frozenset(
-    re.findall(
-        r"\w+",
-        "the a an and or but of to in on at for with is are was were be been am do does did have"
-        " has had i you he she it we they me my your his her its our their this that so not no yes"
-        " what how when where who why can will would could should just about very really oh well"
-        " yeah",
-    )
-)
-
 
 def _is_detail(word: str) -> bool:
     return word[0].isdigit() or any(word.lower() in group for group in _details())
@@ -335,7 +326,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _content(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[a-z0-9']+", text.lower())) - _STOPS
+    return frozenset(re.findall(r"[a-z0-9']+", text.lower())) - STOP_WORDS
 
 
 def _letters(text: str) -> str:

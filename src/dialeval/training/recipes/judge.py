@@ -7,17 +7,19 @@ nothing. `training/judge_ratings.py` has the arithmetic.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dialeval.errors import UsageError
 from dialeval.metric import option
 from dialeval.model_store.presets import PRESETS
 from dialeval.training.recipe import Measures, Prepared, Progress, Recipe
 
 if TYPE_CHECKING:
     from dialeval.models.quality_stack import Floats, StackConfig
-    from dialeval.training.judge_ratings import Fitted, Rated, Readers
+    from dialeval.training.examples.rated_answers import Rated, Readers
+    from dialeval.training.judge_ratings import Fitted
     from dialeval.training.run import Training
 
 
@@ -50,16 +52,24 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
         PRESETS["default"]["judge"], "Start from this judge ('': fit several sets from nothing)."
     )
     base: str = option(
-        "judge-corpus-minilm-l6", "With --start '', read with this judge, made by judge-corpus."
+        "judge-corpus-minilm-l6", "Read with this judge, made by judge-corpus; needs --start ''."
     )
     encoder: str = option(
-        PRESETS["default"]["sentence-encoder"], "With --start '', embed texts with this encoder."
+        PRESETS["default"]["sentence-encoder"], "Embed texts with this encoder; needs --start ''."
     )
     relevance: str = option(
-        "judge-relevance-minilm-l6", "With --start '', ask this judge of relevance."
+        "judge-relevance-minilm-l6", "Ask this judge of relevance; needs --start ''."
     )
     quality: str | None = option(None, "Learn this quality as the overall one.")
     most: int = option(1500, "Read at most this many answers of a set.", low=10)
+
+    def __post_init__(self) -> None:
+        for name in ("base", "encoder", "relevance"):
+            usual = next(one.default for one in fields(self) if one.name == name)
+            if self.start and getattr(self, name) != usual:
+                raise UsageError(
+                    f"--{name} is for a judge from nothing (--start ''): {self.start} has its own"
+                )
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedRatings:
         from dialeval.engine.answers import Answerer
@@ -68,7 +78,11 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
         from dialeval.models.quality_stack import StackConfig
         from dialeval.models.source import Models
         from dialeval.readers import load
-        from dialeval.training.judge_ratings import Readers, pair_features, rated_features
+        from dialeval.training.examples.rated_answers import (
+            Readers,
+            pair_features,
+            rated_features,
+        )
 
         start = StackConfig.read(locate(self.start).directory) if self.start else None
         readers = Readers(self.base, self.encoder, self.relevance)
@@ -103,8 +117,7 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
 
         if prepared.start:
             weights = load_weights(locate(self.start).directory)
-            doubt = prepared.start.scale.doubt
-            prepared.fitted = adapt(prepared.rated, weights, doubt, self.seed)
+            prepared.fitted = adapt(prepared.rated, weights, prepared.start.scale, self.seed)
         else:
             prepared.fitted = across_sets(prepared.rated, prepared.pairs)
         prepared.summary = prepared.found.summary
