@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
 from dialeval.metrics.composition import VALUE, Composition, Term, term_signature
+from dialeval.options import option
 from dialeval.question import Answer, Embed, Model, Question
 from dialeval.registry import make_metric
 from dialeval.runs.manifest import sealed

@@ -12,7 +12,7 @@ from pathlib import Path
 from made_up import Floored, LengthModels
 
 from dialeval.errors import JobError
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

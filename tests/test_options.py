@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.errors import UsageError
-from dialeval.metric import Metric, option, render_option
-from dialeval.options import build, split_spec
+from dialeval.metric import Metric, render_option
+from dialeval.options import build, option, split_spec
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from dialeval.check import check_metric
     from dialeval.errors import DialevalError, InputError, UsageError
     from dialeval.human_agreement import agree, raters
-    from dialeval.metric import Metric, Part, option
+    from dialeval.metric import Metric, Part
+    from dialeval.options import option
     from dialeval.readers import load
     from dialeval.registry import make_metric
     from dialeval.runs.run import Run, open_run
@@ -50,7 +51,7 @@ _HOMES = {
     "load": "readers",
     "make_metric": "registry",
     "open_run": "runs.run",
-    "option": "metric",
+    "option": "options",
     "raters": "human_agreement",
     "score": "scoring",
     "train": "training.run",

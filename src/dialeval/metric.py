@@ -86,26 +86,6 @@ class Pool(Protocol):
     def result(self) -> Score: ...
 
 
-def option(
-    default: Any,
-    summary: str,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    moves_score: bool = True,
-    use: str = "",
-) -> Any:
-    """A field of a metric that can be set from outside: `-m bleu:n=2`.
-
-    Its type comes from the annotation (int, float, bool, str, Literal); `low` and `high` are
-    inclusive bounds. An option that cannot change the number sets `moves_score=False` and stays
-    out of the signature. One that names a model is declared with `presets.model_option` of
-    `model_store`, which knows its default; `use` is what presets call the purpose of the model.
-    """
-    metadata = {"summary": summary, "low": low, "high": high, "moves_score": moves_score}
-    return dataclasses.field(default=default, metadata={**metadata, "use": use})
-
-
 def bound() -> Any:
     """A field that holds what an option named, as it was when the metric was made.
 

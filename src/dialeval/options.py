@@ -1,4 +1,4 @@
-"""`bleu:n=2,mode=released`: from what a person types to a checked metric, and back.
+"""Options: how a field is declared as one, and `bleu:n=2,mode=released` as a checked value.
 
 The grammar: a name, then after a colon `key=value` pairs with commas between. A value that holds a
 comma stands in double quotes, where `""` is a quote. Types are those of the metric's fields.
@@ -16,6 +16,26 @@ from typing import Any, Literal, TypeVar
 from dialeval.errors import UsageError, did_you_mean
 
 T = TypeVar("T")
+
+
+def option(
+    default: Any,
+    summary: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    moves_score: bool = True,
+    use: str = "",
+) -> Any:
+    """A field of a metric that can be set from outside: `-m bleu:n=2`.
+
+    Its type comes from the annotation (int, float, bool, str, Literal); `low` and `high` are
+    inclusive bounds. An option that cannot change the number sets `moves_score=False` and stays
+    out of the signature. One that names a model is declared with `presets.model_option` of
+    `model_store`, which knows its default; `use` is what presets call the purpose of the model.
+    """
+    metadata = {"summary": summary, "low": low, "high": high, "moves_score": moves_score}
+    return dataclasses.field(default=default, metadata={**metadata, "use": use})
 
 
 def split_spec(spec: str) -> tuple[str, dict[str, str]]:

@@ -10,8 +10,9 @@ import dialeval
 from dialeval.engine.cache import AnswerCache
 from dialeval.engine.job import Job
 from dialeval.errors import JobError, UsageError
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
 from dialeval.metrics.bleu import Bleu
+from dialeval.options import option
 from dialeval.registry import make_metric
 from dialeval.runs.directory import RunDirectory
 from dialeval.sample import Sample

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
+from dialeval.options import option
 from dialeval.question import Answer, Embed, Likelihood, Question
 from dialeval.sample import Rating, Sample
 from dialeval.scores import Score, Signature

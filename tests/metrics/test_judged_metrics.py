@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dialeval.metric import Metric, option
+from dialeval.metric import Metric
 from dialeval.metrics.bert_ruber import BertRuber
 from dialeval.metrics.mme_judges import MmeEngagement, MmeFluency, MmeRelevance, judged_turns
 from dialeval.metrics.pone import Pone
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Judge, Judgement
 from dialeval.sample import Sample, Turn
 from dialeval.scores import Score

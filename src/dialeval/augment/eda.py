@@ -32,7 +32,7 @@ import numpy as np
 
 from dialeval.augment.query import Paraphrase, Query
 from dialeval.lexicon import load_wordnet
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.words import WORD, is_unspaced
 
 STOP_WORDS = {

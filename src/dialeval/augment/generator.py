@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dialeval.augment.query import Paraphrase, Query
 from dialeval.errors import UsageError
-from dialeval.metric import option
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.sample import letters
 
 if TYPE_CHECKING:

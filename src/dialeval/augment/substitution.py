@@ -44,9 +44,9 @@ from dialeval.augment.query import Paraphrase, Query, wording
 from dialeval.augment.synonyms import near_synonyms, released_synonym
 from dialeval.errors import UsageError
 from dialeval.lexicon import PartOfSpeech, load_wordnet
-from dialeval.metric import option
 from dialeval.model_store.presets import model_option
 from dialeval.models.tagger import Word, load_tagger
+from dialeval.options import option
 
 Kind = Literal["verbs", "nouns", "modifiers"]
 KINDS: dict[PartOfSpeech, Kind] = {"v": "verbs", "n": "nouns", "a": "modifiers", "r": "modifiers"}

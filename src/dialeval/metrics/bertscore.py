@@ -31,8 +31,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dialeval.errors import UsageError
-from dialeval.metric import Metric, Part, bound, option
+from dialeval.metric import Metric, Part, bound
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Answer, BestMatches, DocumentFrequency, Question, TokenMatch
 from dialeval.sample import Sample
 from dialeval.scores import Score

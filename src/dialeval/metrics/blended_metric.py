@@ -20,7 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, Need, Part, option
+from dialeval.metric import Metric, Need, Part
+from dialeval.options import option
 from dialeval.question import Judgement
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, PartValue, Score

@@ -28,8 +28,9 @@ from typing import Literal
 
 from dialeval.errors import UsageError
 from dialeval.languages import UNSPACED, language_of
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
 from dialeval.metrics.word_overlap import SummedCounts, released_bleu, word_matches
+from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

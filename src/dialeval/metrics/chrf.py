@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from string import punctuation
 from typing import Literal
 
-from dialeval.metric import Metric, option
+from dialeval.metric import Metric
 from dialeval.metrics.word_overlap import SummedCounts, character_matches, word_matches
+from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

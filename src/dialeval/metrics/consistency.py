@@ -26,8 +26,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, Need, Part, option
+from dialeval.metric import Metric, Need, Part
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import NLI_LABELS, Answer, Inference, Question
 from dialeval.sample import Sample
 from dialeval.scores import PartValue, Score

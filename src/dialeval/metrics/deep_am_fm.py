@@ -27,9 +27,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, Need, Part, option
+from dialeval.metric import Metric, Need, Part
 from dialeval.metrics.mme_judges import judged_turns, nothing_to_judge
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Answer, Embed, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score

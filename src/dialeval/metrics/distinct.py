@@ -26,7 +26,8 @@ from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
+from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

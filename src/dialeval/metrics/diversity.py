@@ -26,9 +26,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
 from dialeval.metrics.ngram_entropy import count_ngrams, entropy
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Answer, Embed, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score

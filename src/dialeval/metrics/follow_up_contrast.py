@@ -18,9 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dialeval.errors import UsageError
-from dialeval.metric import Metric, Part, bound, option
+from dialeval.metric import Metric, Part, bound
 from dialeval.metrics.follow_ups import FollowUps, load_follow_ups
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -28,9 +28,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
 from dialeval.metrics.mme_judges import judged_turns, nothing_to_judge
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question
 from dialeval.sample import Sample, Turn
 from dialeval.scores import PartValue, Score

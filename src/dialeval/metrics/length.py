@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, option
+from dialeval.metric import Metric
+from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

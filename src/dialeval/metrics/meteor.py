@@ -29,8 +29,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from dialeval.metric import Metric, option
+from dialeval.metric import Metric
 from dialeval.metrics.word_overlap import porter_stemmer
+from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dialeval.metric import Metric, option
+from dialeval.metric import Metric
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -19,8 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score

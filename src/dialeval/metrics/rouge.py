@@ -27,8 +27,9 @@ from typing import Literal
 
 from dialeval.errors import UsageError
 from dialeval.languages import language_of
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
 from dialeval.metrics.word_overlap import clipped_matches, porter_stemmer, released_rouge
+from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score

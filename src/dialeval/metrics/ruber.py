@@ -25,10 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from dialeval.metric import option
 from dialeval.metrics.blended_metric import Blend, BlendedMetric
 from dialeval.metrics.word_vector_metric import Words, WordVectorMetric
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -21,10 +21,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
 from dialeval.metrics.mme_judges import MmeFluency, MmeRelevance, judged_turns, nothing_to_judge
 from dialeval.metrics.mme_specificity import MmeSpecificity, is_cut, measures
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Answer, Judgement, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score

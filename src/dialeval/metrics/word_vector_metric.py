@@ -25,8 +25,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from dialeval.errors import UsageError
-from dialeval.metric import Metric, Part, option
+from dialeval.metric import Metric, Part
 from dialeval.model_store.presets import model_option
+from dialeval.options import option
 from dialeval.question import Answer, WordVectors
 from dialeval.sample import Sample
 from dialeval.scores import Score

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dialeval.errors import UsageError, did_you_mean
-from dialeval.metric import option
+from dialeval.options import option
 
 COMPOSITION = "composition"
 """The one use that no model serves: weights over metrics, by name or as a file."""

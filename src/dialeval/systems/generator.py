@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from dialeval.errors import UsageError
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.sample import Turn
 from dialeval.systems.system import INSTRUCTIONS, Asking, with_speakers
 

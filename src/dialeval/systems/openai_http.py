@@ -23,7 +23,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dialeval.errors import UsageError
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.safe_text import clean
 from dialeval.sample import Turn
 from dialeval.systems.http_post import Answer, post

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dialeval.errors import UsageError
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.sample import Turn
 from dialeval.systems.system import Asking, ReplyError, as_messages
 

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from dialeval.errors import UsageError
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.training.settings import Settings
 
 if TYPE_CHECKING:

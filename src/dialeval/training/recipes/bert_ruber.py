@@ -21,8 +21,8 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dialeval.errors import UsageError
-from dialeval.metric import option
 from dialeval.model_store.presets import PRESETS
+from dialeval.options import option
 from dialeval.question import ModelSource
 from dialeval.training.recipe import (
     Measures,

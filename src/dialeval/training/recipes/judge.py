@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dialeval.errors import UsageError
-from dialeval.metric import option
 from dialeval.model_store.presets import PRESETS
+from dialeval.options import option
 from dialeval.training.recipe import Measures, Prepared, Progress, Recipe
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dialeval.errors import UsageError
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.training.recipe import epochs_option
 from dialeval.training.recipes.text_judge import PreparedJudge, TextJudge
 

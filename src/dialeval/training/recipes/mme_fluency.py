@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.training.recipe import held_out_option
 from dialeval.training.recipes.text_judge import TextJudge
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.errors import UsageError
-from dialeval.metric import option
 from dialeval.model_store.presets import PRESETS
+from dialeval.options import option
 from dialeval.training.recipe import held_out_option
 from dialeval.training.recipes.text_judge import TextJudge
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.training.recipes.bert_ruber import BertRuber
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dialeval.metric import option
 from dialeval.model_store.presets import PRESETS
+from dialeval.options import option
 from dialeval.training.recipe import (
     Measures,
     Prepared,

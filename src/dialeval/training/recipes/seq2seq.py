@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from dialeval.metric import option
+from dialeval.options import option
 from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, held_out_option
 from dialeval.training.settings import Settings
 

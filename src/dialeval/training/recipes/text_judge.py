@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.metric import option
 from dialeval.model_store.presets import PRESETS
+from dialeval.options import option
 from dialeval.training.recipe import (
     AdapterRecipe,
     Measures,
