@@ -22,7 +22,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent.parent
 EXAMPLE = HERE / "examples" / "four-bots.jsonl"
 DIALEVAL = [sys.executable, "-m", "dialeval"]
-METRICS = ("bleu", "coherence", "full", "consistency", "mme-crs")
+METRICS = ("judge", "bleu", "coherence", "full", "consistency", "mme-crs")
 RATED = "lisbon/broken"
 SIZE = {"width": 1120, "height": 800}
 LARGEST = 150_000

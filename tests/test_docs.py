@@ -8,6 +8,7 @@ import pytest
 import typer
 from made_up import WORDS, term
 
+import dialeval
 from dialeval.cli.app import app
 from dialeval.metrics.composition import Composition
 from dialeval.metrics.composition_file import save_composition
@@ -48,11 +49,36 @@ def test_a_command_in_a_document_exists(document, command, tmp_path, monkeypatch
             make_metric(spec)
 
 
-def test_the_readme_names_every_metric_and_no_other():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = text.split("## Metrics")[1].split("\n## ")[0]
-    named = set(re.findall(r"`([a-z-]+)`", "\n".join(re.findall(r"^\|.*\|$", table, re.M))))
-    assert set(METRICS.names()) <= named
+def test_the_page_of_metrics_names_every_metric_and_no_other():
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    rows = "\n".join(line.split("|")[2] for line in text.splitlines() if line.startswith("| "))
+    assert set(re.findall(r"`([a-z-]+)`", rows)) == set(METRICS.names())
+
+
+def test_the_page_of_python_names_everything_public():
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    rows = "\n".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
+    assert set(re.findall(r"`(\w+)`", rows)) == set(dialeval.__all__) - {"__version__"}
+
+
+def test_a_stranger_reads_the_readme_in_a_minute():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+    assert sum(line.startswith("![") for line in lines) == 1
+    for command in ("make demo", "make test"):
+        assert any(line.startswith(f"    {command} ") for line in lines)
+
+
+def test_the_index_lists_every_page():
+    text = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert set(re.findall(r"\]\(([a-z-]+\.md)\)", text)) == pages
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == [
+        "Tutorial",
+        "How to",
+        "Reference",
+        "Explanations",
+    ]
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "benchmarks" / "README.md"])
@@ -73,15 +99,13 @@ def test_links_between_the_documents_lead_somewhere():
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
-def test_the_readme_shows_every_verb():
-    shown = {command.split()[1] for name, command in commands() if name == "README.md"}
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown |= set(re.findall(r"`dialeval ([a-z]+)", text))
-    assert set(typer.main.get_command(app).commands) <= shown
+def test_the_page_of_commands_shows_every_verb():
+    shown = {command.split()[1] for name, command in commands() if name == "commands.md"}
+    assert set(typer.main.get_command(app).commands) == shown
 
 
-def test_the_readme_says_which_metrics_need_context_or_references():
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## Metrics")[1].split("\n## ")[0]
+def test_the_page_of_metrics_says_which_need_context_or_references():
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     rows = [line.split("|")[2:4] for line in text.splitlines() if line.startswith("| ")]
     said = {name: needs for names, needs in rows for name in re.findall(r"`([a-z-]+)`", names)}
     for name in METRICS.names():
