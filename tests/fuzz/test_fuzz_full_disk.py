@@ -97,7 +97,7 @@ def test_a_rating_that_finds_no_room_is_not_called_saved_and_can_be_saved_later(
     from web.asking import ask
 
     from dialeval.rating.opening import create_store, open_store
-    from dialeval.web.rating.serving import rating_app
+    from dialeval.web.serving import rating_app
 
     create_store(str(tmp_path / "ratings.db"), rating_job(200), 1).close()
     with closing(sqlite3.connect(tmp_path / "ratings.db")) as database:

@@ -82,10 +82,10 @@ def test_no_request_is_met_with_a_500_or_without_the_security_headers(
     tmp_path: Path, request, caplog
 ):
     from dialeval.rating.opening import open_store
-    from dialeval.web.catalogue import run_id
     from dialeval.web.frame import Settings, create_app
-    from dialeval.web.pace import Limits
-    from dialeval.web.rating.serving import rating_app
+    from dialeval.web.run_search import run_id
+    from dialeval.web.safety import Limits
+    from dialeval.web.serving import rating_app
 
     (tmp_path / "runs").mkdir()
     material.finished_run(tmp_path / "runs")

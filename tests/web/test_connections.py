@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from dialeval.web.connections import Connection
 from dialeval.web.frame import Settings, create_app
-from dialeval.web.pace import Limits
+from dialeval.web.safety import Limits
 
 from .asking import ask
 

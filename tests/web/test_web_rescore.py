@@ -68,9 +68,9 @@ def test_the_scale_is_that_of_the_run(tmp_path, rescorer):
 def test_a_model_is_loaded_once_and_known_answers_are_not_asked_for_again(tmp_path, rescorer):
     run = score(samples(4), [Asking()], out=tmp_path / "run", models=LengthModels())
     models = LengthModels()
-    desk = rescorer(models)
+    scorer = rescorer(models)
     for response, characters in (("abc", 3), ("abcd", 4), ("abc", 3)):
-        _, by_label = what_if(desk, run, 0, response)
+        _, by_label = what_if(scorer, run, 0, response)
         assert by_label["asking"].after == characters
     assert models.loaded == 1
     assert models.model.batches == [1, 1]  # "hello" was cached by the run, the third by the first
@@ -124,13 +124,13 @@ def test_too_many_at_once_are_turned_away(tmp_path, rescorer):
             return super().load(name)
 
     run = score(samples(4), [Asking()], out=tmp_path / "run", models=LengthModels())
-    desk, row = rescorer(Slow()), RunRows(run).take([0])[0]
-    waiting = [desk.submit(run, row, f"text {i}") for i in range(MOST_WAITING)]
+    scorer, row = rescorer(Slow()), RunRows(run).take([0])[0]
+    waiting = [scorer.submit(run, row, f"text {i}") for i in range(MOST_WAITING)]
     with pytest.raises(BusyError):
-        desk.submit(run, row, "one more")
+        scorer.submit(run, row, "one more")
     go.set()
     assert [future.result(20).metrics[0].after for future in waiting] == [6.0] * MOST_WAITING
-    assert desk.submit(run, row, "one more").result(20).metrics[0].after == 8.0
+    assert scorer.submit(run, row, "one more").result(20).metrics[0].after == 8.0
 
 
 def test_a_row_gives_its_sample_back(tmp_path):

@@ -13,9 +13,8 @@ from made_up import edit_manifest, sample
 from dialeval import open_run, score
 from dialeval.errors import UsageError
 from dialeval.sample import Sample, Turn, Variant
-from dialeval.web.orderings import Kept, Orderings
-from dialeval.web.query import Query, Shape, page_number
-from dialeval.web.rows import RunRows
+from dialeval.web.row_list import Query, Shape, page_number
+from dialeval.web.rows import Kept, Orderings, RunRows
 
 WORDS = ["Straße", "ÉCOLE", "50%", "a.c", "abc", "тест", "\\d", "<b>", "", "two words"]
 

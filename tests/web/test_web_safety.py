@@ -13,8 +13,7 @@ from starlette.routing import Route
 
 from dialeval.errors import UsageError
 from dialeval.web.frame import Settings, check_csrf, create_app
-from dialeval.web.origin import is_own_name
-from dialeval.web.pace import Limits, Pace
+from dialeval.web.safety import Limits, Pace, is_own_name
 
 from .asking import ask, run_address
 
@@ -290,7 +289,7 @@ def test_a_number_of_any_length_in_a_path_is_only_another_page_that_is_not_there
 
 
 def test_only_runs_below_the_given_directories_can_be_opened(tmp_path, runs):
-    from dialeval.web.catalogue import Catalogue, run_id
+    from dialeval.web.run_search import Catalogue, run_id
 
     other = tmp_path / "elsewhere"
     other.mkdir()

@@ -173,8 +173,7 @@ def rate(
     from dialeval.rating.material import read_material
     from dialeval.rating.opening import start
     from dialeval.web.frame import check_token
-    from dialeval.web.rating.serving import links, prepare
-    from dialeval.web.serving import Serving
+    from dialeval.web.serving import Serving, links, prepare_rating
 
     if token:
         check_token(token)
@@ -204,7 +203,7 @@ def rate(
             most_pairs=limit,
             progress=progress,
         )
-    serving = prepare(started.store, host, port, tuple(name or ()))
+    serving = prepare_rating(started.store, host, port, tuple(name or ()))
 
     def tell(serving: Serving) -> None:
         found = links(started.store, serving)

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
-TEMPLATES = (
-    HERE / "templates",
-    HERE.parent / "web" / "templates",
-    HERE.parent / "web" / "rating" / "templates",
-)
+TEMPLATES = (HERE / "templates", HERE.parent / "web" / "templates")
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters but tab and line ends

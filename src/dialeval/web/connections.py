@@ -20,8 +20,7 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
-from dialeval.web.pace import Limits
-from dialeval.web.safety import SECURITY_HEADERS
+from dialeval.web.safety import SECURITY_HEADERS, Limits
 
 TOO_SLOW = "The request did not come to its end in time.\n"
 

@@ -18,6 +18,7 @@ styles lie in `static/` and are linked as `{{ static("name.js") }}`: a page hold
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import re
 import secrets
@@ -35,14 +36,53 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from dialeval.errors import DialevalError, JobError, UsageError
-from dialeval.report.look import environment
-from dialeval.web.files import read_static, static_file
-from dialeval.web.origin import is_loopback
-from dialeval.web.pace import Limits
-from dialeval.web.safety import Guard, Visitor, sign
+from dialeval.report.look import environment, stylesheet
+from dialeval.web.safety import Guard, Limits, Visitor, is_loopback, sign
 
 if TYPE_CHECKING:
     from dialeval.question import ModelSource
+
+PACKAGE = Path(__file__).parent.parent
+FOLDERS = ("report/static", "web/static")
+KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    content: bytes
+    kind: str
+    digest: str
+
+
+def read_static() -> Mapping[str, StaticFile]:
+    found = {}
+    for folder in FOLDERS:
+        for path in sorted((PACKAGE / folder).glob("*")):
+            if path.suffix in KINDS:
+                content = _content(path)
+                digest = hashlib.sha256(content).hexdigest()
+                found[path.name] = StaticFile(content, KINDS[path.suffix], digest)
+    return found
+
+
+def _content(path: Path) -> bytes:
+    """The sheet of reports comes with the colours of their pictures."""
+    return stylesheet().encode() if path.name == "dialeval.css" else path.read_bytes()
+
+
+async def static_file(request: Request) -> Response:
+    file: StaticFile | None = request.app.state.static.get(request.path_params["name"])
+    if file is None:
+        raise HTTPException(404)
+    tag = f'"{file.digest}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"etag": tag})
+    return Response(file.content, headers={"etag": tag, "content-type": file.kind})
+
 
 SHORTEST_TOKEN = 16
 URL_SAFE = re.compile(r"[A-Za-z0-9._~-]+")

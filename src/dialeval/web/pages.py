@@ -19,13 +19,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from dialeval.report.dialogue import DialogueView, dialogue_view
-from dialeval.web.catalogue import Catalogue, RunEntry
 from dialeval.web.frame import Settings, check_csrf, render
-from dialeval.web.orderings import Orderings
-from dialeval.web.query import Query, page_number
 from dialeval.web.rescore import LONGEST_RESPONSE, BusyError, Rescorer, WhatIf
-from dialeval.web.row_list import list_columns, list_page
-from dialeval.web.rows import Numbers, RunRows
+from dialeval.web.row_list import Query, list_columns, list_page, page_number
+from dialeval.web.rows import Numbers, Orderings, RunRows
+from dialeval.web.run_search import Catalogue, RunEntry
 from dialeval.web.side_by_side import side_by_side
 
 PER_PAGE = 50
@@ -50,26 +48,26 @@ class Neighbours:
 
 
 def run_routes(settings: Settings) -> RunPages:
-    desk = Desk(settings)
+    pages = RunViews(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await run_in_threadpool(desk.rescorer.close)
+        await run_in_threadpool(pages.rescorer.close)
 
     return RunPages(
         [
-            Route("/", desk.runs),
-            Route("/run/{run}", desk.run),
-            Route("/run/{run}/{row:number}", desk.dialogue),
-            Route("/run/{run}/{row:number}/what-if", desk.what_if, methods=["POST"]),
-            Route("/compare", desk.compare),
+            Route("/", pages.runs),
+            Route("/run/{run}", pages.run),
+            Route("/run/{run}/{row:number}", pages.dialogue),
+            Route("/run/{run}/{row:number}/what-if", pages.what_if, methods=["POST"]),
+            Route("/compare", pages.compare),
         ],
         lifespan,
     )
 
 
-class Desk:
+class RunViews:
     """Answers requests. Reading is done in threads, so that one slow search holds up nobody."""
 
     def __init__(self, settings: Settings) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.errors import DialevalError, JobError
 from dialeval.registry import make_metric
 from dialeval.storage import sample_schema, table_to_samples
-from dialeval.web.numbers import then_and_now, verdict
+from dialeval.web.side_by_side import then_and_now, verdict
 
 if TYPE_CHECKING:
     from dialeval.engine.answers import Answerer

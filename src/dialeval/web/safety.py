@@ -18,25 +18,116 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import logging
 import secrets
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from dialeval.web.origin import is_from_own_page, is_own_name
-from dialeval.web.pace import Limits as Limits
-from dialeval.web.pace import Pace
-
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from dialeval.web.frame import Settings
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one client may ask for: at most `burst` requests at once, then `per_second`."""
+
+    body: int = 256 * 1024
+    burst: int = 300
+    per_second: float = 60.0
+    clients: int = 4096
+    """Clients that are remembered; the one that was quiet for longest is forgotten first."""
+    connections: int = 64
+    """Of one client. A browser opens six."""
+    connections_in_all: int = 200
+    header_seconds: float = 10.0
+    """From the connection, or the last answer, to the end of the headers."""
+    body_seconds: float = 30.0
+    answer_seconds: float = 60.0
+    """For taking an answer that is more than the network holds."""
+
+
+class Pace:
+    """A bucket of requests per client that fills up with time."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def allows(self, client: str) -> bool:
+        now = self._clock()
+        left, last = self._buckets.pop(client, (float(self._limits.burst), now))
+        left = min(self._limits.burst, left + (now - last) * self._limits.per_second)
+        self._buckets[client] = (max(0.0, left - 1), now)
+        if len(self._buckets) > self._limits.clients:
+            self._buckets.popitem(last=False)
+        return left >= 1
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_own_name(header: str, settings: Settings) -> bool:
+    """Is this the Host of a request that was meant for us?
+
+    An address written in digits is: to misuse it, a site would have to lie at that address. A name
+    must be `localhost`, one that was given, or, beyond loopback, the name of this machine.
+    """
+    try:
+        name = urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return False
+    own = {"localhost", settings.host.lower(), *(name.lower() for name in settings.names)}
+    if is_loopback(settings.host):
+        return name in own or is_loopback(name)
+    return name in own | {socket.gethostname().lower(), socket.getfqdn().lower()} or _is_address(
+        name
+    )
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_from_own_page(headers: Headers) -> bool:
+    """Browsers send Origin with every POST, and Sec-Fetch-Site besides; other programs may send
+    neither, and still need the token of a form.
+
+    Our pages send no referrer, and then a form's Origin is `null`. So is that of a hostile frame:
+    only Sec-Fetch-Site, which no page can forge, tells them apart.
+    """
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if origin == "null":
+        return site == "same-origin"
+    try:
+        place = None if origin is None else urlsplit(origin).netloc
+    except ValueError:  # `http://[`
+        return False
+    if place is not None and place.lower() != headers["host"].lower():
+        return False
+    return site in (None, "same-origin")
+
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (

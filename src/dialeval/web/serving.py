@@ -1,4 +1,4 @@
-"""From what a person typed to a server that listens."""
+"""From what a person typed to a server that listens: pages over runs, or a rating job."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from dialeval.runs.table import count
 if TYPE_CHECKING:
     import uvicorn
     from starlette.applications import Starlette
+
+    from dialeval.rating.store import Store
 
 MISSING = "the page needs {}: pip install 'dialeval[web]'"
 
@@ -94,9 +96,9 @@ def prepare(
     needed = ("jinja2", "python_multipart", "starlette", "uvicorn")
     if missing := [name for name in needed if find_spec(name) is None]:
         raise JobError(MISSING.format(", ".join(missing).replace("_", "-")))
-    from dialeval.web.catalogue import Catalogue
     from dialeval.web.frame import Settings, create_app
-    from dialeval.web.origin import is_loopback
+    from dialeval.web.run_search import Catalogue
+    from dialeval.web.safety import is_loopback
 
     roots = find_roots(directories)
     found = Catalogue(roots).find()
@@ -153,3 +155,60 @@ def listen(host: str, port: int) -> socket.socket:
             " 0 takes any free one."
         ) from error
     return listening
+
+
+@dataclass(frozen=True)
+class Links:
+    """What to hand out. They hold the codes: whoever has one can use it."""
+
+    organiser: str
+    raters: dict[str, str]
+
+
+def rating_app(store: Store, host: str, port: int, names: tuple[str, ...] = ()) -> Starlette:
+    """Every page behind a code: those of raters and organiser behind their own."""
+    from dialeval.web.frame import Settings, create_app
+    from dialeval.web.rating_pages import OPEN_PREFIXES, rating_routes
+    from dialeval.web.safety import Limits
+
+    # A whole class may sit behind one address.
+    limits = Limits(burst=3000, per_second=600.0, connections=400, connections_in_all=500)
+    settings = Settings(
+        host=host,
+        port=port,
+        token=store.organiser,
+        names=names,
+        open_prefixes=OPEN_PREFIXES,
+        limits=limits,
+        secret=store.secret,
+    )
+    return create_app(settings, rating_routes(store))
+
+
+def prepare_rating(
+    store: Store, host: str = "127.0.0.1", port: int = 8000, names: tuple[str, ...] = ()
+) -> Serving:
+    listening = listen(host, port)
+    try:
+        own_port = listening.getsockname()[1]
+        app = rating_app(store, host, own_port, names)
+    except BaseException:
+        listening.close()
+        raise
+    address = f"{rating_origin(host, own_port, names)}/organise/{store.organiser}"
+    return Serving(app=app, listening=listening, address=address, port=own_port, runs=0)
+
+
+def rating_origin(host: str, port: int, names: tuple[str, ...]) -> str:
+    """How raters on other machines call this one: links to a loopback address would not do."""
+    if host in ("0.0.0.0", "::"):
+        host = names[0] if names else socket.gethostname()
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def links(store: Store, serving: Serving) -> Links:
+    place = serving.address.partition("/organise/")[0]
+    return Links(
+        serving.address,
+        {rater.name: f"{place}/rate/{rater.token}" for rater in store.raters()},
+    )

@@ -34,7 +34,7 @@ def site(tmp_path) -> Iterator[Callable[..., Site]]:
     from contextlib import ExitStack
 
     from dialeval.rating.opening import create_store
-    from dialeval.web.rating.serving import rating_app
+    from dialeval.web.serving import rating_app
 
     with ExitStack() as stack:
 

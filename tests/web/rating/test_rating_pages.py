@@ -199,6 +199,6 @@ def test_hostile_text_stays_text_on_every_page(site, kind):
     ],
 )
 def test_links_are_for_the_machines_of_the_raters(host, names, expected):
-    from dialeval.web.rating.serving import origin
+    from dialeval.web.serving import rating_origin
 
-    assert origin(host, 80, names) == expected
+    assert rating_origin(host, 80, names) == expected

@@ -7,12 +7,20 @@
 
 A POST answers when the rating is on the disk: with a redirect to the next page, or with JSON where
 a script asks for it. What is sent twice under the same submission is saved once.
+
+A task is shown as a chat, with nothing that tells who spoke or what metrics say. The organiser's
+page says how far everybody is, whether raters agree, what they prefer; it also exports.
 """
 
 from __future__ import annotations
 
+import hmac
+import io
 import secrets
+import threading
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -21,29 +29,170 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from dialeval.rating.job import PREFERENCE, Answers, Job, Quality
+from dialeval.rating.job import FIRST, PREFERENCE, SECOND, TIE, Answers, Job, Quality
+from dialeval.rating.overview import Overview, overview
+from dialeval.rating.results import export_text
 from dialeval.rating.store import Rater, Showing, Store
+from dialeval.report.dialogue import DialogueView, dialogue_view
+from dialeval.sample import Sample
 from dialeval.web.frame import check_csrf, render
-from dialeval.web.rating.chat import EQUAL, LEFT, RIGHT, blind, choice_of, value_of
-from dialeval.web.rating.organiser import Organiser
+
+MOST_TURNS = 1000
+"""A rater judges the whole dialogue, so the whole of it is shown."""
+
+LEFT, EQUAL, RIGHT = "left", "equal", "right"
+
+
+@dataclass(frozen=True)
+class BlindTask:
+    """What is on the page. Of a comparison, `answers` holds the left and the right one."""
+
+    context: DialogueView
+    answers: tuple[DialogueView, ...]
+    shares_context: bool
+    """Whether both sides answer the same turns; if not, each is shown with its own."""
+
+
+def blind(showing: Showing) -> BlindTask:
+    samples = showing.task.samples
+    if showing.assignment.flipped:
+        samples = samples[::-1]
+    views = tuple(_view(sample) for sample in samples)
+    contexts = {tuple(turn.text for turn in sample.context) for sample in samples}
+    is_answered = all(sample.response is not None for sample in samples)
+    return BlindTask(views[0], views, len(contexts) == 1 and is_answered)
+
+
+def choice_of(value: float, flipped: bool) -> str:
+    """Which button stands for a stored comparison."""
+    if value == TIE:
+        return EQUAL
+    return LEFT if (value == FIRST) != flipped else RIGHT
+
+
+def value_of(choice: str, flipped: bool) -> float | None:
+    """What a button of a comparison stands for; None where it is no button."""
+    if choice == EQUAL:
+        return TIE
+    if choice not in (LEFT, RIGHT):
+        return None
+    return FIRST if (choice == LEFT) != flipped else SECOND
+
+
+def _view(sample: Sample) -> DialogueView:
+    """Without the name of the system, which speakers may be called by as well."""
+    names = {sample.system, "system"} - {""}
+    row: dict[str, Any] = {
+        "id": "",
+        "system": "",
+        "dialogue": "",
+        "item": "",
+        "context": [
+            {"speaker": "system" if turn.speaker in names else turn.speaker, "text": turn.text}
+            for turn in sample.context
+        ],
+        "response": sample.response,
+        "references": (),
+        "facts": sample.facts,
+        "variants": (),
+        "ratings": (),
+    }
+    return dialogue_view(row, (), most_turns=MOST_TURNS)
+
+
+KINDS = {
+    "ratings.jsonl": ("jsonl", "application/x-ndjson"),
+    "ratings.csv": ("csv", "text/csv; charset=utf-8"),
+    "answers.jsonl": ("answers", "application/x-ndjson"),
+}
+FRESH_SECONDS = 2.0
+"""Numbers this old are new enough: many open pages must not keep the raters waiting."""
+
+
+@dataclass(frozen=True)
+class Known:
+    last: tuple[int, int]
+    """The number of the last rating, and of raters: what the numbers depend on."""
+    at: float
+    numbers: Overview
+
+
+class Organiser:
+    """Answers the organiser."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: Known | None = None
+        self._lock = threading.Lock()
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/organise/{code}", self.show),
+            Route("/organise/{code}/{name}", self.export),
+        ]
+
+    def show(self, request: Request) -> Response:
+        self._check(request)
+        origin = f"{request.url.scheme}://{request.headers['host']}"
+        return render(
+            request,
+            "rating/organiser.html",
+            job=self._store.job,
+            overview=self._overview(),
+            links={rater.name: f"{origin}/rate/{rater.token}" for rater in self._store.raters()},
+            home=f"/organise/{self._store.organiser}",
+            files=list(KINDS),
+            database=self._store.address.shown,
+        )
+
+    def export(self, request: Request) -> Response:
+        self._check(request)
+        name = request.path_params["name"]
+        if name not in KINDS:
+            raise HTTPException(404)
+        to, kind = KINDS[name]
+        text = io.StringIO(newline="")
+        export_text(self._store, to, text)
+        return Response(
+            text.getvalue().encode(),
+            media_type=kind,
+            headers={"content-disposition": f'attachment; filename="{name}"'},
+        )
+
+    def _overview(self) -> Overview:
+        with self._lock:
+            known, now = self._known, time.monotonic()
+            if known is None or now - known.at > FRESH_SECONDS:
+                last = (self._store.last_number(), len(self._store.raters()))
+                if known is None or known.last != last:
+                    known = Known(last, now, overview(self._store))
+                self._known = Known(last, now, known.numbers)
+            assert self._known is not None
+            return self._known.numbers
+
+    def _check(self, request: Request) -> None:
+        code = request.path_params["code"].encode("utf-8", "replace")
+        if not hmac.compare_digest(code, self._store.organiser.encode()):
+            raise HTTPException(404, "There is no such page.")
+
 
 OPEN_PREFIXES = ("/rate/", "/organise/", "/static/")
 """Paths that carry a code of their own, or nothing that anybody may not see."""
 
 
 def rating_routes(store: Store) -> list[BaseRoute]:
-    desk, organiser = RatingDesk(store), Organiser(store)
+    rater, organiser = RaterViews(store), Organiser(store)
     return [
-        Route("/rate/{code}", desk.welcome),
-        Route("/rate/{code}/pause", desk.pause),
-        Route("/rate/{code}/done", desk.done),
-        Route("/rate/{code}/{position:number}", desk.show, methods=["GET"]),
-        Route("/rate/{code}/{position:number}", desk.save, methods=["POST"]),
+        Route("/rate/{code}", rater.welcome),
+        Route("/rate/{code}/pause", rater.pause),
+        Route("/rate/{code}/done", rater.done),
+        Route("/rate/{code}/{position:number}", rater.show, methods=["GET"]),
+        Route("/rate/{code}/{position:number}", rater.save, methods=["POST"]),
         *organiser.routes(),
     ]
 
 
-class RatingDesk:
+class RaterViews:
     """Answers raters. The plain functions run in threads, as the store waits for the disk."""
 
     def __init__(self, store: Store) -> None:

@@ -1,1 +1,0 @@
-"""The pages of raters and of their organiser."""
