@@ -22,7 +22,7 @@ LAYERS = (
     "augment compose rating report scoring systems",
     "human_agreement probe training web",
     "full dialeval",
-    "doctor studies",
+    "doctor pytest_plugin studies",
     "cli",
     "__main__",
 )

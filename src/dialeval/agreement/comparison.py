@@ -19,7 +19,7 @@ has a reason and no numbers. If the runs differ only in their scales, raw values
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.agreement.bootstrap import Resampling
+from dialeval.agreement.build_reports import github_summary, junit_xml
+from dialeval.agreement.decision import DEFAULT_METRIC, Decision, decide
 from dialeval.agreement.findings import (
     Change,
     Compared,
@@ -83,6 +85,13 @@ class Comparison:
     rounds: int
     preferences: tuple[Preference, ...] = ()
     """What `judge` says of each side against the next."""
+    decisions: tuple[Decision, ...] = ()
+    """What `fail_if_worse` asked for."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a build should fail."""
+        return any(one.failed for one in self.decisions)
 
     @property
     def tested(self) -> int:
@@ -98,7 +107,19 @@ class Comparison:
         from dialeval.agreement.findings import verdict
 
         sentences = [one.sentence() for one in self.preferences]
-        return asdict(self) | {"verdict": [*sentences, *verdict(self)]}
+        return asdict(self) | {
+            "verdict": [*sentences, *verdict(self)],
+            "decisions": [one.to_record() for one in self.decisions],
+            "failed": self.failed,
+        }
+
+    def to_junit(self) -> str:
+        """The decisions as JUnit XML."""
+        return junit_xml(self)
+
+    def to_markdown(self) -> str:
+        """What GitHub shows as the summary of a step."""
+        return github_summary(self)
 
 
 def compare(
@@ -110,14 +131,25 @@ def compare(
     seed: int = 0,
     alpha: float = 0.05,
     worst: int = 0,
+    fail_if_worse: bool | str | Sequence[str] = (),
+    margin: float | Mapping[str, float] = 0.0,
+    fail_if_unsure: bool = False,
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compares runs with each other, or the systems of one run.
 
-    `worst` is the number of samples to list whose score changed most.
+    worst           number of samples to list whose score changed most
+    fail_if_worse   metrics to decide on (True: `judge`): is a later side worse than the first? The
+                    result has `decisions`, and `failed` says whether a build should fail
+    margin          drop that is accepted, in the unit of the metric; {metric: drop} for several
+    fail_if_unsure  let a decision fail that cannot be made
     """
     from dialeval.runs.run import open_run
+
+    gates = _gates(fail_if_worse)
+    if not gates and (margin or fail_if_unsure):
+        raise UsageError("a margin and --fail-if-unsure are for --fail-if-worse: add it")
 
     if not runs:
         raise UsageError("name two runs, or one run with several systems")
@@ -125,9 +157,18 @@ def compare(
     sides = sides_of(opened, systems)
     if worst and len(sides) != 2:
         raise UsageError(f"--worst needs two sides, not {len(sides)}: choose two with --system")
-    labels = common_metrics(sides, metrics)
+    common_metrics(sides, gates)  # complains before anything is computed
+    labels = common_metrics(sides, [*metrics, *gates] if metrics else ())
     rows = join(sides, join_by)
-    return compare_joined(rows, labels, rounds, seed, alpha, worst, workers, progress)
+    found = compare_joined(rows, labels, rounds, seed, alpha, worst, workers, progress)
+    return replace(found, decisions=decide(found, gates, margin, fail_if_unsure))
+
+
+def _gates(fail_if_worse: bool | str | Sequence[str]) -> list[str]:
+    if isinstance(fail_if_worse, bool):
+        return [DEFAULT_METRIC] if fail_if_worse else []
+    given = [fail_if_worse] if isinstance(fail_if_worse, str) else fail_if_worse
+    return list(dict.fromkeys(given))
 
 
 def compare_joined(

@@ -83,7 +83,7 @@ def dialeval(
 
 
 app.command("score")(score.score)
-app.command("compare")(compare.compare)
+app.command("compare", cls=compare.Compare)(compare.compare)
 app.command("agree")(agree.agree)
 app.command("raters")(agree.raters)
 app.command("study")(study.study)

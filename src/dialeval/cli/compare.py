@@ -1,14 +1,44 @@
-"""`dialeval compare RUN...`: compare runs, or the systems of one run."""
+"""`dialeval compare RUN...`: compare runs, or the systems of one run; fail if one is worse."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+import typer.core
 
 from dialeval.cli.agree import Metrics, Plot, Workers, check_picture, save_picture, usual_workers
 from dialeval.cli.arguments import Json, Quiet
+from dialeval.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dialeval.agreement.comparison import Comparison
+
+WITHOUT_VALUE = {"--fail-if-worse": "judge", "--github-summary": ""}
+"""Options whose value may be left out, and what it is then."""
+
+
+class Compare(typer.core.TyperCommand):
+    """Lets `--fail-if-worse` and `--github-summary` stand without a value: before another option,
+    at the end, or before a run."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given = []
+        for word, after in zip(args, [*args[1:], None], strict=True):
+            left_out = after is None or after.startswith("-") or Path(after).is_dir()
+            given.append(
+                f"{word}={WITHOUT_VALUE[word]}" if word in WITHOUT_VALUE and left_out else word
+            )
+        return super().parse_args(ctx, given)
+
+
+def _is_run(word: str) -> bool:
+    return (Path(word) / "manifest.json").is_file()
 
 
 def compare(
@@ -44,12 +74,54 @@ def compare(
             min=0, help="Show the N samples whose score dropped most, and the N that rose most."
         ),
     ] = 0,
+    fail_if_worse: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[METRIC]",
+            help="Exit with 1 if a later run is worse than the first on this metric: significantly,"
+            " and by more than --margin. Without a name: judge. Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[METRIC=]DROP",
+            help="With --fail-if-worse: accept a drop of the mean up to this size, in the unit of"
+            " the metric. Default: 0.",
+            show_default=False,
+        ),
+    ] = None,
+    fail_if_unsure: Annotated[
+        bool,
+        typer.Option(
+            "--fail-if-unsure",
+            help="With --fail-if-worse: exit with 1 also if the data do not show that the drop is"
+            " within the margin.",
+        ),
+    ] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --fail-if-worse: write the decisions to this file as JUnit XML.",
+            show_default=False,
+        ),
+    ] = None,
+    github_summary: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[FILE]",
+            help="Append a summary in Markdown to this file. Without a name: to"
+            " $GITHUB_STEP_SUMMARY.",
+            show_default=False,
+        ),
+    ] = None,
     pairs: Annotated[
         bool, typer.Option("--pairs", help="With more than two sides, show every pair.")
     ] = False,
     plot: Plot = None,
     rounds: Annotated[int, typer.Option(min=99, help="Number of resampling rounds.")] = (9999),
-    level: Annotated[
+    alpha: Annotated[
         float, typer.Option(min=0.0001, max=0.5, help="Significance level after Holm's correction.")
     ] = 0.05,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
@@ -60,13 +132,17 @@ def compare(
     """Compare runs or systems: which is better on which metric, and is it significant?
 
     Samples are joined. A paired permutation test with Holm's correction for the number of tests
-    gives p, and a paired bootstrap gives the intervals.
+    gives p, and a paired bootstrap gives the intervals. With --fail-if-worse the verb decides, says
+    so in one sentence, and exits with 1 if the new version is worse.
     """
     from dialeval.agreement.comparison import compare as compare_runs
     from dialeval.cli.show_comparison import show_comparison
     from dialeval.cli.terminal import counting_bar
 
     check_picture(plot)
+    if junit and not fail_if_worse:
+        raise UsageError("--junit writes what --fail-if-worse decides: add it")
+    summary = None if github_summary is None else _summary_file(github_summary)
     with counting_bar("comparing", quiet=quiet or as_json) as progress:
         found = compare_runs(
             *runs,
@@ -75,8 +151,11 @@ def compare(
             join_by=join,
             rounds=rounds,
             seed=seed,
-            alpha=level,
+            alpha=alpha,
             worst=worst,
+            fail_if_worse=fail_if_worse or (),
+            margin=_margin(margin),
+            fail_if_unsure=fail_if_unsure,
             workers=workers or usual_workers(),
             progress=progress,
         )
@@ -84,7 +163,48 @@ def compare(
         from dialeval.agreement.drawings import draw_comparison
 
         save_picture(draw_comparison(found), plot, quiet or as_json)
+    _write_reports(found, junit, summary)
     if as_json:
         typer.echo(json.dumps(found.to_record(), indent=2))
     else:
         show_comparison(found, pairs)
+    if found.failed:
+        raise typer.Exit(1)
+
+
+def _margin(given: list[str] | None) -> float | Mapping[str, float]:
+    """`0.1`, or `judge=0.1` for one of several metrics."""
+    margins: dict[str, float] = {}
+    for text in given or ():
+        metric, _, number = text.rpartition("=")
+        try:
+            margins[metric] = float(number)
+        except ValueError as error:
+            raise UsageError(f"--margin {text}: expected a number, or METRIC=NUMBER") from error
+    if "" not in margins:
+        return margins or 0.0
+    if len(given or ()) > 1:
+        raise UsageError("--margin: with several margins, name the metric of each: METRIC=NUMBER")
+    return margins[""]
+
+
+def _summary_file(given: str) -> Path:
+    name = given or os.environ.get("GITHUB_STEP_SUMMARY", "")
+    if not name:
+        raise UsageError(
+            "--github-summary: $GITHUB_STEP_SUMMARY is not set here. Name a file:"
+            " --github-summary summary.md"
+        )
+    return Path(name)
+
+
+def _write_reports(found: Comparison, junit: Path | None, summary: Path | None) -> None:
+    from dialeval.storage import write_text
+
+    if junit:
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        write_text(junit, found.to_junit())
+    if summary:
+        summary.parent.mkdir(parents=True, exist_ok=True)
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(found.to_markdown())

@@ -34,6 +34,7 @@ def show_comparison(comparison: Comparison, every_pair: bool) -> None:
                 " them are real after Holm: --pairs shows which",
                 style="bold",
             )
+            _show_decisions(comparison)
             return
     _show_pairs(comparison)
     _show_changes(comparison)
@@ -46,6 +47,18 @@ def show_comparison(comparison: Comparison, every_pair: bool) -> None:
     say()
     for line in verdict(comparison):
         say(line, style="bold")
+    _show_decisions(comparison)
+
+
+def _show_decisions(comparison: Comparison) -> None:
+    """Last, and on standard output: what a build log ends with."""
+    if comparison.decisions:
+        say()
+    for decision in comparison.decisions:
+        say(decision.sentence(), style=_STYLES[decision.word])
+
+
+_STYLES = {"FAILED": "bold red", "PASSED": "bold green", "UNDECIDED": "bold yellow"}
 
 
 def _show_pairs(comparison: Comparison) -> None:
