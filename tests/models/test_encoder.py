@@ -33,6 +33,7 @@ MAKERS = {
     "bert": save_bert,
     "distilbert": lambda directory: save_bert(directory, kind="distilbert"),
     "roberta": save_roberta,
+    "mpnet": lambda directory: save_roberta(directory, kind="mpnet"),
 }
 
 
@@ -108,7 +109,7 @@ def test_memory_is_given_back_after_many_tokens_and_not_after_a_few(bert, monkey
 def test_token_matches_are_the_best_cosines_of_a_layer(directory, layer):
     pairs = [(first, second) for first in TEXTS for second in TEXTS[:4]]
     found = answers(load(directory), [TokenMatch("tiny", *pair, layer) for pair in pairs])
-    space = " " if "roberta" in directory.name else ""
+    space = " " if directory.name.startswith(("roberta", "mpnet")) else ""
     for pair, answer in zip(pairs, found, strict=True):
         (first, x), (second, y) = (
             plain_states(directory, space * bool(text.strip()) + text.strip(), layer)

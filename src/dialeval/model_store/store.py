@@ -24,7 +24,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from dialeval.errors import DialevalError, JobError, UsageError
-from dialeval.model_store.catalogue import Entry, Wheel
+from dialeval.model_store.catalogue import Entry, Wheel, Wheels
 from dialeval.model_store.weights import read_json
 from dialeval.places import cache_directory
 from dialeval.progress import FetchProgress, Step
@@ -45,11 +45,17 @@ def fingerprint_of(digests: Mapping[str, str], lead: str = "", extra: str = "") 
 
 def wheel_fingerprint(entry: Entry) -> str:
     """Known before anything is fetched: the catalogue holds all the hashes."""
-    assert isinstance(entry.source, Wheel)
+    assert isinstance(entry.source, Wheel | Wheels)
     files = entry.source.files
     main = max(files, key=lambda file: file.size)
-    extra = CONVERSION if main.name.endswith(".gguf") else ""
+    converted = main.name.endswith(".gguf") and not is_kept_as_gguf(entry)
+    extra = CONVERSION if converted else entry.facts.get("runtime", "")
     return fingerprint_of({file.name: file.sha256 for file in files}, main.sha256, extra)
+
+
+def is_kept_as_gguf(entry: Entry) -> bool:
+    """Whether llama.cpp reads its weights as they are; otherwise they become safetensors."""
+    return entry.facts.get("runtime") == "llama.cpp"
 
 
 class KnownDigests:
