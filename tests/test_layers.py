@@ -14,7 +14,7 @@ LAYERS = (
     "errors version places words",
     "lexicon limits options progress remote safe_text sample scores strict_json",
     "examples languages question storage",
-    "datasets metric pictures",
+    "datasets metric pictures tables",
     "model_store runs",
     "networks registry",
     "check describe engine metrics models readers",

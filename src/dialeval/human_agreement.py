@@ -9,7 +9,7 @@ runs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +27,23 @@ from dialeval.agreement.sources import (
     some_rated,
 )
 from dialeval.agreement.table import AgreementRow, By, agreement_rows
+from dialeval.agreement.text_tables import (
+    agreement_csv,
+    agreement_table,
+    paper_tables,
+    ranking_notes,
+    ranking_tables,
+    rater_remarks,
+    rater_table,
+    relations_table,
+)
 from dialeval.errors import UsageError
 from dialeval.limits import USUAL
 from dialeval.metric import Direction
-from dialeval.progress import Progress
+from dialeval.progress import Progress, usual_progress
 from dialeval.readers.source import is_database
 from dialeval.runs.run import Run, open_run
+from dialeval.tables import TextTable, html_of, write_tables
 
 if TYPE_CHECKING:
     from dialeval.pictures import Drawing
@@ -49,6 +60,7 @@ class Agreement:
     rankings   with `test`: the metrics of each quality in order, and the tests of all pairs
     relations  with `relations`, in place of rows: metrics and qualities among themselves
     remarks    the first warning about the file of ratings, if there is one
+    signatures  of the metrics that runs measured
     """
 
     rows: tuple[AgreementRow, ...] = ()
@@ -57,6 +69,7 @@ class Agreement:
     remarks: str = ""
     levels: tuple[RatedLevel, ...] = field(default=(), repr=False)
     metrics: tuple[str, ...] = field(default=(), repr=False)
+    signatures: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __iter__(self) -> Iterator[AgreementRow]:
         return iter(self.rows)
@@ -76,7 +89,29 @@ class Agreement:
             return rows
         return {"rows": rows, "tests": [ranking.to_record() for ranking in self.rankings]}
 
-    def draw(self, scatter: bool = False) -> Drawing:
+    def tables(self) -> list[TextTable]:
+        """What the screen shows: rows, or relations; then rankings and the tests of all pairs."""
+        if self.relations is not None:
+            return [relations_table(one) for one in self.relations]
+        ranked = [table for one in self.rankings or () for table in ranking_tables(one)]
+        if self.rankings:
+            ranked[-1] = replace(ranked[-1], notes=ranking_notes(self.rankings[0]))
+        return [agreement_table(self.rows), *ranked]
+
+    def save(self, path: str | Path) -> None:
+        """Writes the table of a paper (.tex, .md, .html), or all numbers (.csv)."""
+        place = Path(path)
+        if place.suffix.lower() == ".csv" and self.relations is None:
+            write_tables([agreement_csv(self.rows)], place)
+        elif self.relations is not None:
+            write_tables(self.tables(), place)
+        else:
+            write_tables([*paper_tables(self.rows, self.signatures), *self.tables()[1:]], place)
+
+    def _repr_html_(self) -> str:
+        return html_of(self.tables())
+
+    def plot(self, scatter: bool = False) -> Drawing:
         """Matrices of relations; a scatter plot of one row, or with `scatter` of each row; bars."""
         from dialeval.agreement.drawings import draw_agreement, draw_relations
 
@@ -130,6 +165,7 @@ def agree(
         "--largest-record": largest_record != USUAL,
     }
     chosen, remark = Target.parse(target), ""
+    progress = progress or usual_progress("relating" if relations else "correlating")
     if not scores:
         _refuse_options(options)
         levels = [one for source in sources for one in _rated_levels(source, chosen, qualities)]
@@ -168,7 +204,15 @@ def agree(
     if test:
         how: dict[str, Any] = {"coefficient": coefficient, "rounds": rounds or TEST_ROUNDS}
         rankings = tuple(rank_metrics(levels, test, **how, **shared))
-    return Agreement(tuple(rows), rankings, None, remark, tuple(levels), tuple(metrics))
+    return Agreement(
+        tuple(rows),
+        rankings,
+        None,
+        remark,
+        tuple(levels),
+        tuple(metrics),
+        _signatures(scores or sources),
+    )
 
 
 @dataclass(frozen=True)
@@ -186,6 +230,18 @@ class RaterAgreement:
 
     def __getitem__(self, place: int) -> QualityRaters:
         return self.reports[place]
+
+    def tables(self) -> list[TextTable]:
+        """A table for each level; what there is to say of single raters stands below it."""
+        found = []
+        for level in dict.fromkeys(one.level for one in self.reports):
+            here = [one for one in self.reports if one.level == level]
+            remarks = tuple(text for text, _ in rater_remarks(here))
+            found.append(replace(rater_table(here, f"{level}s"), notes=remarks))
+        return found
+
+    def _repr_html_(self) -> str:
+        return html_of(self.tables())
 
     def to_record(self) -> list[dict[str, Any]]:
         """What `dialeval raters --json` prints."""
@@ -224,6 +280,18 @@ def _refuse_options(options: Mapping[str, object]) -> None:
                 f"{option} goes with --scores: a run knows its metrics and ratings as they were"
                 " given to dialeval score"
             )
+
+
+def _signatures(sources: Sequence[Run | str | Path]) -> dict[str, str]:
+    """Metric -> its signature, of the runs among these; that of the first, in its short form."""
+    found: dict[str, str] = {}
+    for source in sources:
+        is_run = isinstance(source, Run) or (Path(source) / "manifest.json").is_file()
+        if is_run:
+            run = source if isinstance(source, Run) else open_run(source)
+            for label, signature in run.signatures.items():
+                found.setdefault(label, str(signature))
+    return found
 
 
 def _rated_levels(

@@ -1,14 +1,21 @@
-"""How long work tells how far it is: a callback that receives numbers, or the steps of a fetch."""
+"""How long work tells how far it is: a callback that receives numbers, or the steps of a fetch.
+
+In a notebook, the public functions show a bar of their own unless the caller brings a callback.
+"""
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Receives how much is done, and of how much (0: unknown)."""
@@ -16,6 +23,38 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 def silent(done: int, total: int) -> None:
     """For callers that do not want to know."""
+
+
+def usual_progress(what: str) -> Progress:
+    """What a public function reports to if the caller named nothing: a bar in a notebook."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None or not hasattr(shell, "kernel"):  # a terminal or a script
+        return silent
+    return NotebookBar(what)
+
+
+class NotebookBar:
+    """A bar below the cell of a notebook, drawn anew a few times a second."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self._handle: Any = None
+        self._shown = -math.inf
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._shown < _EVERY and not (total and done >= total):
+            return
+        self._shown = now
+        from IPython.display import HTML, display
+
+        share = f' value="{done}" max="{total}"' if total else ""
+        of = f" of {total:,}" if total else ""
+        bar = HTML(f"<progress{share}></progress> {escape(self.what)}: {done:,}{of}")
+        if self._handle is None:
+            self._handle = display(bar, display_id=True)
+        else:
+            self._handle.update(bar)
 
 
 Stage = Literal["wait", "download", "check", "convert", "notice", "ready"]
@@ -29,7 +68,7 @@ ready     the model is here
 """
 
 _EVERY = 0.2
-"""Seconds between two looks at a growing directory."""
+"""Seconds between two looks at a growing directory, and between two pictures of a bar."""
 
 
 @dataclass(frozen=True, slots=True)

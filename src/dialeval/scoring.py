@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
-from dialeval.progress import Progress, silent
+from dialeval.progress import Progress, usual_progress
 from dialeval.registry import DEFAULT_METRICS, make_metrics
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def score(
     models: ModelSource | None = None,
     cache: str | Path | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
-    progress: Progress = silent,
+    progress: Progress | None = None,
     on: str = "local",
     ray_address: str = "",
     workers: int | None = None,
@@ -48,7 +48,8 @@ def score(
     models        who answers the metrics' questions; by default the models of `dialeval models`
     cache         the SQLite file of answers; by default one in the user's cache directory
     calibrations  scales of an earlier run (`Run.calibrations`) instead of ones fitted on this
-    progress      called with the number of samples that are done, and of those read so far
+    progress      called with the number of samples that are done, and of those read so far; by
+                  default a notebook shows a bar
     on            `ray` scores on a Ray cluster: the same run, by several workers (docs/scaling.md)
     ray_address   of a cluster that is there; by default $RAY_ADDRESS, and without that a cluster
                   on this machine that ends with the run
@@ -76,7 +77,7 @@ def score(
                 workers=spread,
                 calibrations=calibrations,
                 overwrite=overwrite,
-                progress=progress,
+                progress=progress or usual_progress("scoring"),
                 about_data=lambda: _about(samples),
             ).run(samples)
         return open_run(directory)

@@ -1,8 +1,27 @@
 """Metrics against people, and people against each other."""
 
 import json
+from dataclasses import dataclass
 
 import pytest
+
+import dialeval as library
+from dialeval.metric import Metric, Part
+from dialeval.scores import Score
+
+
+@dataclass(frozen=True)
+class Listed(Metric):
+    """A metric with a list of numbers beside each score."""
+
+    name = "listed"
+
+    def parts(self):
+        return (Part("lengths", "of each word", many=True),)
+
+    def score(self, sample, answers):
+        words = sample.response.split()
+        return Score(float(len(words)), {"lengths": tuple(float(len(w)) for w in words)})
 
 
 @pytest.fixture
@@ -447,3 +466,67 @@ def test_groups_are_counted_for_the_maximum_over_raters_too(dialeval, rated):
     arguments = ["--by", "within-item", "--target", "max-over-raters", "-m", "length"]
     (row,) = json.loads(dialeval("agree", str(rated / "grouped"), *arguments, "--json").out)
     assert row["spearman"]["groups"] == 4
+
+
+def test_the_table_of_a_paper_has_metrics_down_and_qualities_across(dialeval, rated):
+    from scipy import stats
+
+    path = rated / "rated.jsonl"
+    means = [(i + i + (i * 7) % 3) / 3 for i in range(10)]
+    spearman = f"{stats.spearmanr(range(1, 11), means).statistic:.3f}"
+    pearson = f"{stats.pearsonr(range(1, 11), means).statistic:.3f}"
+    dialeval("score", str(path), "-m", "length", "-m", "distinct", "-o", str(rated / "two"))
+    out = rated / "table.tex"
+    done = dialeval("agree", str(rated / "two"), "-o", str(out), "--rounds", "0")
+    assert (done.code, f"wrote {out}" in done.err.replace("\n", "")) == (0, True)
+    text = out.read_text(encoding="utf-8")
+    assert r"metric & Overall r & Overall $\rho$ \\" in text
+    assert rf"length & \textbf{{{pearson}{{*}}{{*}}}} & \textbf{{{spearman}{{*}}{{*}}}} \\" in text
+    assert "% length|v1|" in text
+    for ending, mark in (".md", "| **"), (".html", "<strong>"):
+        dialeval("agree", str(rated / "two"), "-o", str(out.with_suffix(ending)), "--rounds", "0")
+        assert mark + spearman in out.with_suffix(ending).read_text().replace("\\", "")
+
+
+def test_the_numbers_of_a_paper_come_out_as_csv(dialeval, rated):
+    import csv
+
+    out = rated / "table.csv"
+    record = json.loads(dialeval("agree", str(rated / "run"), "-o", str(out), "--json").out)[0]
+    with out.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["metric"], row["quality"], row["n"]) == ("length", "Overall", "10")
+    for name in ("value", "p", "low", "high"):
+        column = "spearman" + (f"_{name}" if name != "value" else "")
+        assert float(row[column]) == record["spearman"][name]
+
+
+def test_a_table_whose_name_says_nothing_is_refused_before_the_work(dialeval, rated):
+    done = dialeval("agree", str(rated / "run"), "-o", str(rated / "table.docx"))
+    assert (done.code, ".tex, .md, .csv or .html" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("to", ["csv", "jsonl", "parquet"])
+def test_agree_reads_what_export_writes_also_where_parts_are_lists(dialeval, rated, to):
+    lists = rated / "lists"
+    library.score(library.load(rated / "rated.jsonl"), [Listed(), "length"], out=lists)
+    file = rated / f"scores.{to}"
+    assert dialeval("export", str(lists), "-o", str(file)).code == 0
+    done = dialeval("agree", str(rated / "rated.jsonl"), "--scores", str(file), "--json")
+    rows = {row["metric"]: row for row in json.loads(done.out)}
+    (direct,) = json.loads(dialeval("agree", str(rated / "run"), "--json").out)
+    assert rows["length"]["spearman"] == direct["spearman"]
+    assert rows["listed"]["n"] == 10
+
+
+def test_several_tables_of_scores_are_joined(dialeval, rated):
+    for metric in ("length", "distinct"):
+        run = rated / f"of-{metric}"
+        dialeval("score", str(rated / "rated.jsonl"), "-m", metric, "-o", str(run))
+        dialeval("export", str(run), "-o", str(rated / f"{metric}.csv"))
+    files = [str(rated / f"{metric}.csv") for metric in ("length", "distinct")]
+    scores = ["--scores", files[0], "--scores", files[1]]
+        word for m in ("length", "distinct") for word in ("--scores", str(rated / f"{m}.csv"))
+    ]
+    rows = json.loads(dialeval("agree", str(rated / "rated.jsonl"), *scores, "--json").out)
+    assert [row["metric"] for row in rows] == ["length", "distinct"]

@@ -105,7 +105,10 @@ def test_markdown_cells_stay_cells(run):
 
 def test_latex_cells_stay_cells(run):
     table = _export(run, "latex")
-    known = r"\\(begin|end)\{tabular\}|\\hline|\\\\|\\text(backslash|asciitilde|asciicircum)\{\}"
+    known = (
+        r"\\(begin|end)\{tabular\}|\\(top|mid|bottom)rule|\\\\"
+        r"|\\text(backslash|asciitilde|asciicircum)\{\}|\$[<>]\$|\$\\(rho|tau)\$"
+    )
     bare = re.sub(known + r"|\\[&%$#_{}]|\$\\(up|down)arrow\$", "", table)
     body = "\n".join(line for line in bare.splitlines() if not line.startswith("%"))
     assert not re.search(r"[\\%$#_~^]", body)
@@ -113,6 +116,19 @@ def test_latex_cells_stay_cells(run):
     assert len(rows) == len(PAYLOADS) + 1
     assert not any(row.startswith(("[", "*")) for row in rows)  # options of the row before
     assert clean(table.replace("\n", "")) == table.replace("\n", "")
+
+
+def test_a_table_in_a_notebook_holds_no_tag_but_our_own(run):
+    page = run.table().as_text_table(width=10_000).html()
+    assert len(re.findall(r"<tr>", page)) == len(PAYLOADS) + 1
+    tags = set(re.findall(r"<(/?\w[^>]*)>", page.partition("</style>")[2]))
+    own = ["div", "table", "thead", "tbody", "tr", "th", "td", "p", "code"]
+    kinds = {tag.split()[0].lstrip("/") for tag in tags}
+    assert kinds <= set(own)
+    extra = {tag for tag in tags if " " in tag}
+    assert extra <= {'div class="dialeval-shown"', 'div class="wide"', 'p class="muted"'} | {
+        f'{tag} class="n"' for tag in ("th", "td")
+    }
 
 
 def test_a_printed_table_cannot_steer_the_terminal(run):

@@ -53,10 +53,12 @@ from dialeval.agreement.preference import Preference, preferences
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.significance import PairedTest, holm, paired_test
 from dialeval.errors import UsageError, did_you_mean
-from dialeval.progress import Progress
+from dialeval.progress import Progress, usual_progress
+from dialeval.tables import TextTable, html_of
 
 if TYPE_CHECKING:
     from dialeval.metric import Direction
+    from dialeval.pictures import Drawing
     from dialeval.runs.run import Run
 
 
@@ -102,6 +104,25 @@ class Comparison:
     def significant(self) -> int:
         """The number of differences that are significant after the correction."""
         return sum(row.p_holm is not None and row.p_holm <= self.alpha for row in self.rows)
+
+    def tables(self) -> list[TextTable]:
+        """What the screen shows: the ranking of more than two sides, and all pairs."""
+        from dialeval.agreement.text_tables import comparison_table, standings_table
+
+        standings = standings_table(self) if len(self.sides) > 2 else None
+        return [*([standings] if standings else []), comparison_table(self)]
+
+    def plot(self) -> Drawing:
+        """The picture of `dialeval compare --plot`: effects with intervals."""
+        from dialeval.agreement.drawings import draw_comparison
+
+        return draw_comparison(self)
+
+    def _repr_html_(self) -> str:
+        from dialeval.agreement.findings import verdict
+
+        sentences = [*(one.sentence() for one in self.preferences), *verdict(self)]
+        return html_of(self.tables(), [*self.warnings, *sentences])
 
     def to_record(self) -> dict[str, Any]:
         from dialeval.agreement.findings import verdict
@@ -160,7 +181,8 @@ def compare(
     common_metrics(sides, gates)  # complains before anything is computed
     labels = common_metrics(sides, [*metrics, *gates] if metrics else ())
     rows = join(sides, join_by)
-    found = compare_joined(rows, labels, rounds, seed, alpha, worst, workers, progress)
+    told = progress or usual_progress("comparing")
+    found = compare_joined(rows, labels, rounds, seed, alpha, worst, workers, told)
     return replace(found, decisions=decide(found, gates, margin, fail_if_unsure))
 
 

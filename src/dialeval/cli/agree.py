@@ -124,6 +124,16 @@ def agree(
             help="Correlate metrics with each other and qualities with each other instead.",
         ),
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Also write the table of a paper, metrics down and qualities across (.tex, .md,"
+            " .html), or all numbers (.csv).",
+            show_default=False,
+        ),
+    ] = None,
     plot: Plot = None,
     rounds: Annotated[
         int | None,
@@ -155,9 +165,10 @@ def agree(
     """
     import dialeval
     from dialeval.cli.show_agreement import show_agreement, show_rankings, show_relations
-    from dialeval.cli.terminal import counting_bar
+    from dialeval.cli.terminal import counting_bar, say
 
     check_picture(plot)
+    check_table(out)
     silent = quiet or as_json
     with counting_bar("relating" if relations else "correlating", quiet=silent) as progress:
         found = dialeval.agree(
@@ -182,8 +193,12 @@ def agree(
             progress=progress,
         )
     _show_remarks(found.remarks, silent)
+    if out:
+        found.save(out)
+        if not silent:
+            say(f"wrote {out}", stderr=True)
     if plot:
-        save_picture(found.draw(scatter=bool(metric and quality)), plot, silent)
+        save_picture(found.plot(scatter=bool(metric and quality)), plot, silent)
     if as_json:
         typer.echo(json.dumps(found.to_record(), indent=2))
     elif found.relations is not None:
@@ -208,6 +223,14 @@ def check_picture(path: Path | None) -> None:
     """Raises an error before the work rather than after it."""
     if path and path.suffix.lower() not in (".svg", ".png"):
         raise UsageError(f"--plot {path}: a picture ends in .svg or .png")
+
+
+def check_table(path: Path | None) -> None:
+    """Raises an error before the work rather than after it."""
+    from dialeval.tables import SUFFIXES, table_ending
+
+    if path and path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"--out {table_ending(path)}")
 
 
 def save_picture(drawing: Any, path: Path, quiet: bool) -> None:

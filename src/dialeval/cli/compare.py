@@ -160,9 +160,7 @@ def compare(
             progress=progress,
         )
     if plot:
-        from dialeval.agreement.drawings import draw_comparison
-
-        save_picture(draw_comparison(found), plot, quiet or as_json)
+        save_picture(found.plot(), plot, quiet or as_json)
     _write_reports(found, junit, summary)
     if as_json:
         typer.echo(json.dumps(found.to_record(), indent=2))

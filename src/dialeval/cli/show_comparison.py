@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dialeval.agreement.findings import verdict
-from dialeval.cli.show_agreement import ARROWS, number_text, p_text, star
-from dialeval.cli.terminal import print_table, say
+from dialeval.agreement.text_tables import comparison_table, standings_table
+from dialeval.cli.terminal import say, show_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from dialeval.agreement.comparison import Comparison
-    from dialeval.agreement.findings import Change, Compared
+    from dialeval.agreement.findings import Change
 
 
 def show_comparison(comparison: Comparison, every_pair: bool) -> None:
@@ -36,14 +36,13 @@ def show_comparison(comparison: Comparison, every_pair: bool) -> None:
             )
             _show_decisions(comparison)
             return
-    _show_pairs(comparison)
+    table = comparison_table(comparison)
+    say()
+    show_table(table)
     _show_changes(comparison)
     say()
-    say(
-        "difference: second - first, [95 % interval]; effect: in standard deviations; ↑ higher, ↓"
-        " lower is better",
-        style="dim",
-    )
+    for note in table.notes:
+        say(note, style="dim")
     say()
     for line in verdict(comparison):
         say(line, style="bold")
@@ -61,67 +60,14 @@ def _show_decisions(comparison: Comparison) -> None:
 _STYLES = {"FAILED": "bold red", "PASSED": "bold green", "UNDECIDED": "bold yellow"}
 
 
-def _show_pairs(comparison: Comparison) -> None:
-    say()
-    columns: dict[str, Callable[[Compared], str]] = {
-        "level": lambda row: row.level,
-        "metric": lambda row: row.name + ARROWS[row.direction],
-        "first": lambda row: row.first,
-        "second": lambda row: row.second,
-        "mean": lambda row: number_text(row.mean_first, ".4g"),
-        "mean ": lambda row: number_text(row.mean_second, ".4g"),
-        "difference": lambda row: _difference(row),
-        "effect": lambda row: number_text(row.effect, "+.2f"),
-        "p": lambda row: p_text(row.p),
-        "after Holm": lambda row: p_text(row.p_holm) + star(row.p_holm, comparison.alpha),
-        "n": lambda row: f"{row.n:,}",
-    }
-    titles = {name: name for name in columns}
-    if len(comparison.sides) == 2:
-        titles |= {"mean": comparison.sides[0].name, "mean ": comparison.sides[1].name}
-        del columns["first"], columns["second"]
-    if len({row.level for row in comparison.rows}) == 1:
-        del columns["level"]
-    print_table(
-        [titles[name] for name in columns],
-        [[column(row) for column in columns.values()] for row in comparison.rows],
-        right=[i for i, name in enumerate(columns) if name not in _WORDS],
-    )
-
-
-_WORDS = ("level", "metric", "first", "second")
-
-
-def _difference(row: Compared) -> str:
-    if row.difference is None:
-        return f"- ({row.reason or row.outcome})"
-    interval = "" if row.low is None else f" [{row.low:.3g}, {row.high:.3g}]"
-    return f"{row.difference:+.3g}{interval}"
-
-
 def _show_standings(comparison: Comparison) -> None:
-    """A row per side, best first by the first metric; each mean with its cluster."""
-    if not comparison.standings:
-        return
-    say()
-    cells = [
-        {
-            side.name: "-" if side.mean is None else f"{side.mean:.4g} ({side.cluster})"
-            for side in one.sides
-        }
-        for one in comparison.standings
-    ]
-    print_table(
-        ["", *(f"{one.name}{ARROWS[one.direction]}" for one in comparison.standings)],
-        [[name, *(of_metric.get(name, "-") for of_metric in cells)] for name in cells[0]],
-        right=range(1, len(cells) + 1),
-    )
-    say()
-    say(
-        "(n): cluster; whoever has a smaller number is better than everybody with a larger one or,"
-        " where a metric has no arrow, has more",
-        style="dim",
-    )
+    table = standings_table(comparison)
+    if table:
+        say()
+        show_table(table)
+        say()
+        for note in table.notes:
+            say(note, style="dim")
 
 
 def _show_preferences(comparison: Comparison) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dialeval.progress import FetchProgress, Progress, Step
+    from dialeval.tables import TextTable
     from dialeval.training.loop import State
 
 PLAIN_PROGRESS_SECONDS = 5.0
@@ -82,6 +83,11 @@ def print_table(
         screen.print(table)
     for line in captured.get().splitlines():
         screen.print(line.rstrip(), markup=False)
+
+
+def show_table(table: TextTable) -> None:
+    """The cells of a table; its title and its notes are the caller's."""
+    print_table(table.header, table.rows, right=range(table.texts, len(table.header)))
 
 
 Update = Callable[[int, "float | None"], None]

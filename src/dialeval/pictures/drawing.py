@@ -174,6 +174,13 @@ class Drawing:
 
         return to_png(self, scale)
 
+    def save(self, path: str | Path) -> None:
+        """Writes `.svg` or `.png`; the file appears whole or not at all."""
+        save(self, path)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
 
 def save(drawing: Drawing, path: str | Path) -> None:
     """Writes `.svg` or `.png`; the file appears whole or not at all."""

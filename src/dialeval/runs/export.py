@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError, did_you_mean
-from dialeval.safe_text import clean, neutralise
+from dialeval.runs.frames import flat_batches
+from dialeval.safe_text import neutralise
 from dialeval.storage import PARQUET, atomic_path
 
 if TYPE_CHECKING:
@@ -50,16 +51,18 @@ def export_text(run: Run, to: str, file: IO[str], *, raw: bool = False) -> None:
 
 
 def _write_csv(run: Run, file: IO[str], raw: bool) -> None:
-    names = _column_names(run)
     writer = csv.writer(file)
     protect = (lambda text: text) if raw else neutralise
-    writer.writerow([protect(name) for name in names])
-    for row in _rows(run):
-        cells = [row.get(name) for name in names]
-        writer.writerow(
-            ["" if cell is None else protect(_cell(cell)) if not isinstance(cell, float) else cell
-             for cell in cells]
-        )  # fmt: skip
+    for number, table in enumerate(flat_batches(run)):
+        if number == 0:
+            writer.writerow([protect(name) for name in table.column_names])
+        for row in table.to_pylist():
+            writer.writerow(
+                ["" if cell is None
+                 else cell if isinstance(cell, float)
+                 else protect(_cell(cell))
+                 for cell in row.values()]
+            )  # fmt: skip
 
 
 def _cell(cell: Any) -> str:
@@ -86,73 +89,22 @@ def _write_parquet(run: Run, path: Path) -> None:
 
 
 def _rows(run: Run) -> Iterator[dict[str, Any]]:
-    """Samples and scores as flat dictionaries, without what is empty everywhere by design."""
-    score_columns = _score_columns(run)
-    for batch in run.batches():
-        for row in batch.to_pylist():
-            flat: dict[str, Any] = {
-                name: row[name] for name in ("id", "dialogue", "item", "system")
+    """Samples and scores as flat dictionaries, without ratings that a sample does not have."""
+    for table in flat_batches(run):
+        for row in table.to_pylist():
+            yield {
+                name: value
+                for name, value in row.items()
+                if value is not None or not name.startswith("rating_")
             }
-            flat["context"] = "\n".join(turn["text"] for turn in row["context"])
-            flat["response"] = row["response"]
-            for quality, rating in row["ratings"]:
-                given = [value for value in rating["values"] if value is not None]
-                flat[f"rating_{quality}"] = sum(given) / len(given) if given else None
-            flat |= {name: row[name] for name in score_columns}
-            yield flat
-
-
-def _score_columns(run: Run) -> list[str]:
-    columns = []
-    for metric in run.manifest["metrics"]:
-        label = metric["label"]
-        columns.append(label)
-        columns += [f"{label}.raw"] if metric["calibration"] else []
-        columns += [f"{label}.{part['name']}" for part in metric["parts"]]
-        columns.append(f"{label}.note")
-    return columns
-
-
-def _column_names(run: Run) -> list[str]:
-    qualities: dict[str, None] = {}
-    for batch in run.batches(["ratings"]):
-        for ratings in batch.column(0).to_pylist():
-            qualities.update(dict.fromkeys(quality for quality, _ in ratings))
-    ratings_columns = [f"rating_{quality}" for quality in qualities]
-    texts = ["id", "dialogue", "item", "system", "context", "response"]
-    return [*texts, *ratings_columns, *_score_columns(run)]
 
 
 def _write_markdown(run: Run, file: IO[str], raw: bool) -> None:
-    header, *rows = run.table().text(width=10_000)
-    escape = (lambda text: text) if raw else _escape_markdown
-    file.write("| " + " | ".join(escape(cell) for cell in header) + " |\n")
-    file.write("|---|" + "---:|" * (len(header) - 1) + "\n")
-    for row in rows:
-        file.write("| " + " | ".join(escape(cell) for cell in row) + " |\n")
-    for signature in run.table().signatures:
-        # A name with a backtick would end the code.
-        shown = escape(signature) if "`" in signature else f"`{' '.join(clean(signature).split())}`"
-        file.write(f"\n{shown}\n")
-
-
-def _escape_markdown(text: str) -> str:
-    text = clean(text)
-    for char in "\\`*_[]<>|":
-        text = text.replace(char, "\\" + char)
-    return " ".join(text.split())
+    file.write(run.table().as_text_table(width=10_000).markdown(raw))
 
 
 def _write_latex(run: Run, file: IO[str], raw: bool) -> None:
-    header, *rows = run.table().text(width=10_000)
-    escape = (lambda text: text) if raw else escape_latex
-    file.write(f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}\n\\hline\n")
-    file.write(" & ".join(escape(cell) for cell in header) + " \\\\\n\\hline\n")
-    for row in rows:
-        file.write(" & ".join(escape(cell) for cell in row) + " \\\\\n")
-    file.write("\\hline\n\\end{tabular}\n")
-    for signature in run.table().signatures:
-        file.write(f"% {' '.join(clean(signature).split())}\n")
+    file.write(run.table().as_text_table(width=10_000).latex(raw))
 
 
 def _write_dstc10(run: Run, file: IO[str], raw: bool) -> None:
@@ -172,19 +124,6 @@ def _write_dstc10(run: Run, file: IO[str], raw: bool) -> None:
     for batch in run.batches(["id", labels[0]]):
         for ident, score in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             writer.writerow([protect(ident), "" if score is None else repr(score)])
-
-
-_LATEX: Mapping[str, str] = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "↑": r"$\uparrow$", "↓": r"$\downarrow$",
-    # After the end of a row these two would belong to it: \\[2pt] and \\*.
-    "[": "{[}", "*": "{*}",
-}  # fmt: skip
-
-
-def escape_latex(text: str) -> str:
-    return " ".join("".join(_LATEX.get(char, char) for char in clean(text)).split())
 
 
 _WRITERS: Mapping[str, Callable[[Run, IO[str], bool], None]] = {

@@ -18,6 +18,8 @@ from dialeval.storage import SCORE_AGAIN, open_parquet, sample_schema, table_to_
 from dialeval.strict_json import Fields, parse
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
 MOST_NAMED = 6
@@ -87,6 +89,9 @@ class Run:
     def __str__(self) -> str:
         return str(self.table())
 
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
     def table(self, parts: bool = False) -> ScoreTable:
         """Systems down, metrics across: means, and system scores where a metric has its own."""
         return score_table(self.manifest, parts)
@@ -114,6 +119,24 @@ class Run:
         self._check_label(label)
         column = f"{label}.raw"
         return [value for batch in self.batches([column]) for value in batch.column(0).to_pylist()]
+
+    def to_arrow(self) -> pa.Table:
+        """One row per sample: names, texts, mean ratings, all scores (see `runs/frames.py`)."""
+        from dialeval.runs.frames import to_arrow
+
+        return to_arrow(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows of `to_arrow` as a pandas frame."""
+        from dialeval.runs.frames import to_pandas
+
+        return to_pandas(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows of `to_arrow` as a polars frame."""
+        from dialeval.runs.frames import to_polars
+
+        return to_polars(self)
 
     def save(self, directory: str | Path) -> Run:
         """A copy of this run in another place."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialeval.safe_text import clean
+from dialeval.tables import TextTable
 
 FEW_TO_CALIBRATE = 20
 """Of fewer values the 5th percentile is the smallest."""
@@ -72,6 +73,14 @@ class ScoreTable:
             for row in [header, ["-" * width for width in widths], *rows]
         ]
         return "\n".join([*lines, "", *map(clean, (*self.notes, *self.signatures))])
+
+    def as_text_table(self, width: int = 100) -> TextTable:
+        """The cells of `text`, with notes and signatures below, for Markdown, LaTeX and HTML."""
+        header, *rows = (tuple(row) for row in self.text(width))
+        return TextTable(header, tuple(rows), 1, self.notes, code=self.signatures)
+
+    def _repr_html_(self) -> str:
+        return self.as_text_table().html()
 
     def to_records(self) -> list[dict[str, Any]]:
         """One JSON-ready dictionary per system."""

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dialeval.runs.export import escape_latex
 from dialeval.safe_text import clean, neutralise
 from dialeval.storage import write_json, write_text
 from dialeval.studies.result import Row, StudyResult
 from dialeval.studies.study import Missing, Study, Table
+from dialeval.tables import escape_latex
 
 MORE_DIGITS = 2
 """Ours and the difference show this many more digits than the paper printed."""

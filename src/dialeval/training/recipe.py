@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from dialeval.errors import UsageError
 from dialeval.options import option
+from dialeval.progress import usual_progress
 from dialeval.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ Counted = Callable[[int, int], None]
 
 
 class Progress:
-    """What a training reports while it runs. This one reports nothing.
+    """What a training reports while it runs. This one shows bars in a notebook, and else nothing.
 
     A terminal shows one bar at a time: they are opened one after the other.
     """
@@ -65,11 +66,12 @@ class Progress:
 
     def counting(self, what: str) -> AbstractContextManager[Counted]:
         """Opens a bar for work whose steps are known."""
-        return nullcontext(lambda done, total: None)
+        return nullcontext(usual_progress(what))
 
     def training(self) -> AbstractContextManager[Callable[[State, int], None]]:
         """Opens a bar for the loop, which reports its state and the number of all steps."""
-        return nullcontext(lambda state, steps: None)
+        bar = usual_progress("training")
+        return nullcontext(lambda state, steps: bar(state.step, steps))
 
     def finished(self, done: int, total: int) -> None:
         """Called after each of several trainings, such as those with other seeds."""
