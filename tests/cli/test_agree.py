@@ -526,7 +526,5 @@ def test_several_tables_of_scores_are_joined(dialeval, rated):
         dialeval("export", str(run), "-o", str(rated / f"{metric}.csv"))
     files = [str(rated / f"{metric}.csv") for metric in ("length", "distinct")]
     scores = ["--scores", files[0], "--scores", files[1]]
-        word for m in ("length", "distinct") for word in ("--scores", str(rated / f"{m}.csv"))
-    ]
     rows = json.loads(dialeval("agree", str(rated / "rated.jsonl"), *scores, "--json").out)
     assert [row["metric"] for row in rows] == ["length", "distinct"]
