@@ -19,7 +19,7 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from dialeval.augment.query import Paraphrase, Query
+from dialeval.augment.queries import Paraphrase, Query
 from dialeval.probe import probe
 from dialeval.systems import Asking, open_system
 

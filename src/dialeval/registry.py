@@ -203,7 +203,7 @@ READERS: Registry[Reader] = Registry(
         "dailydialog": "dialeval.readers.dailydialog:READER",
         "empathetic": "dialeval.readers.empathetic:READER",
         "personachat": "dialeval.readers.personachat:READER",
-        "probe": "dialeval.probe.reader:READER",
+        "probe": "dialeval.probe.directory:READER",
         "ratings": "dialeval.rating.reader:READER",
     },
     _accept_reader,

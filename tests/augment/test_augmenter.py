@@ -4,7 +4,7 @@ from typing import ClassVar
 import pytest
 
 from dialeval.augment import Paraphrase, Query, Tally, augment_queries, make_augmenters
-from dialeval.augment.changes import changed_pieces
+from dialeval.augment.queries import changed_pieces
 from dialeval.errors import UsageError
 
 

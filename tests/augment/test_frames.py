@@ -1,6 +1,6 @@
 import pytest
 
-from dialeval.augment.frames import framed
+from dialeval.augment.english import framed
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from models import tiny_language_models as tiny
 
 from dialeval.augment.augmenter import make_augmenter
 from dialeval.augment.generator import MOST_TEXTS, ConditionalTextGenerator, distinct
-from dialeval.augment.query import Query
+from dialeval.augment.queries import Query
 from dialeval.errors import UsageError
 from dialeval.generation.generator import Decoding, load_generator
 from dialeval.sample import Turn

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dialeval.augment.inflection import inflect
+from dialeval.augment.english import inflect
 from dialeval.lexicon import load_wordnet
 
 VERBS = """

@@ -3,8 +3,13 @@ import sys
 import pytest
 
 from dialeval.augment import Query, Tally, augment_queries, make_augmenter
-from dialeval.augment.substitution import Edit, apply, released_words
-from dialeval.augment.synonyms import near_synonyms, released_synonym
+from dialeval.augment.substitution import (
+    Edit,
+    apply,
+    near_synonyms,
+    released_synonym,
+    released_words,
+)
 from dialeval.errors import UsageError
 from dialeval.models.tagger import load_tagger
 

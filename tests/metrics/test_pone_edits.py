@@ -7,7 +7,7 @@ import pytest
 
 import dialeval
 from dialeval.augment.augmenter import make_augmenter
-from dialeval.augment.query import Query
+from dialeval.augment.queries import Query
 from dialeval.examples import four_bots
 
 

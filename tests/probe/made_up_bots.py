@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from dialeval.augment.query import Paraphrase, Query
+from dialeval.augment.queries import Paraphrase, Query
 from dialeval.sample import Turn
 
 

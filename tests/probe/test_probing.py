@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import dialeval
-from dialeval.augment.query import Paraphrase, Query
+from dialeval.augment.queries import Paraphrase, Query
 from dialeval.errors import InputError, JobError, UsageError
 from dialeval.probe import open_probe, probe
 from dialeval.probe.directory import ProbeDirectory
@@ -243,7 +243,7 @@ def test_a_refusal_after_an_answer_costs_its_question_only(tmp_path):
 
 
 def test_a_first_question_that_hangs_does_not_hold_up_the_others(tmp_path, monkeypatch):
-    monkeypatch.setattr("dialeval.probe.asking.ALONE", 0.05)
+    monkeypatch.setattr("dialeval.probe.exchange.ALONE", 0.05)
     others = threading.Event()
 
     def slow_start(said):

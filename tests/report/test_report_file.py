@@ -13,8 +13,7 @@ from report.report_runs import METRICS, plain_run
 import dialeval
 from dialeval.errors import UsageError
 from dialeval.report.build import write_report
-from dialeval.report.material import gather
-from dialeval.report.selection import extremes, select
+from dialeval.report.material import extremes, gather, select
 
 
 @pytest.fixture(scope="module")

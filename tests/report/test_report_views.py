@@ -9,10 +9,16 @@ from hypothesis import strategies as st
 from report.report_runs import Complaints, Composed, Contradicts, Worded, plain_run
 
 from dialeval.readers import load
-from dialeval.report.dialogue import MOST_CHARACTERS, MOST_TURNS, dialogue_view
-from dialeval.report.evidence import bars, shade_of, words
-from dialeval.report.repeating import score_command
-from dialeval.report.summary import mean_interval
+from dialeval.report.build import score_command
+from dialeval.report.dialogue import (
+    MOST_CHARACTERS,
+    MOST_TURNS,
+    bars,
+    dialogue_view,
+    shade_of,
+    words,
+)
+from dialeval.report.means import mean_interval
 
 
 def record(metric, **parts):

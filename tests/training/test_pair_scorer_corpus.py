@@ -13,7 +13,7 @@ from training.chat_files import write_dialogues
 
 from dialeval.augment.augmenter import make_augmenter
 from dialeval.augment.generator import ConditionalTextGenerator
-from dialeval.augment.query import Query
+from dialeval.augment.queries import Query
 from dialeval.errors import UsageError
 from dialeval.models.pair_scorer import last_words
 from dialeval.sample import Turn

@@ -30,8 +30,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from dialeval.augment.queries import write_queries
-from dialeval.augment.query import Paraphrase, Query, wording
+from dialeval.augment.queries import Paraphrase, Query, wording, write_queries
 from dialeval.errors import UsageError
 from dialeval.options import build, split_spec
 from dialeval.progress import Progress, silent

@@ -30,7 +30,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dialeval.augment.query import Paraphrase, Query
+from dialeval.augment.queries import Paraphrase, Query
 from dialeval.lexicon import load_wordnet
 from dialeval.options import option
 from dialeval.words import WORD, is_unspaced

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from dialeval.augment.query import Paraphrase, Query
+from dialeval.augment.queries import Paraphrase, Query
 from dialeval.errors import UsageError
 from dialeval.model_store.presets import model_option
 from dialeval.options import option

@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dialeval.augment.query import Paraphrase, Query
 from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import InputError, JobError, Problem, UsageError
 from dialeval.limits import USUAL, Limits
@@ -44,6 +46,94 @@ from dialeval.readers.source import Source
 from dialeval.registry import READERS
 from dialeval.sample import Sample, Turn
 from dialeval.storage import atomic_path
+from dialeval.words import WORD
+
+# A query: what is put to a chatbot, after what was said before, and other wordings of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Paraphrase:
+    """Another wording of a query, and how it was made: `verbs`, `eda swap`, `beam 1`."""
+
+    query: str
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a user says to a system.
+
+    id        unique within a file
+    query     the words of the user
+    context   the turns before it
+    facts     instructions, knowledge or persona lines that the system is to see
+    variants  other wordings of the query
+    """
+
+    id: str
+    query: str
+    context: tuple[Turn, ...] = ()
+    facts: tuple[str, ...] = ()
+    variants: tuple[Paraphrase, ...] = ()
+
+    @property
+    def history(self) -> tuple[Turn, ...]:
+        """All turns; the last one is the query."""
+        return (*self.context, Turn(self.query, "user"))
+
+    def to_record(self) -> dict[str, Any]:
+        """A line of our own JSONL; `read_queries` reads it back unchanged."""
+        record: dict[str, Any] = {
+            "id": self.id,
+            "context": [
+                {"speaker": turn.speaker, "text": turn.text}
+                if turn.speaker
+                else {"text": turn.text}
+                for turn in self.context
+            ],
+            "query": self.query,
+        }
+        if self.facts:
+            record["facts"] = list(self.facts)
+        record["variants"] = [
+            {"query": variant.query, "how": variant.how} for variant in self.variants
+        ]
+        return record
+
+
+def wording(text: str) -> str:
+    """The words of a text, whatever its case and spacing: two that share it ask the same thing.
+
+    Lower case, punctuation apart, contractions in one word, which is also how HolisticEval's
+    released queries are written.
+    """
+    return " ".join(re.sub(r"(?<=\w)([.,!?;:\")\]]+)(?=\s|$)", r" \1", text.lower()).split())
+
+
+# Where a paraphrase differs from its query, word by word, for people to see at a glance.
+
+LONGEST = 500
+"""Words up to which texts are compared: time grows with the square, and nobody reads more."""
+
+_PIECES = re.compile(rf"{WORD.pattern}|\s+|[^\w\s]")
+
+
+def changed_pieces(original: str, variant: str) -> list[tuple[str, bool]]:
+    """The variant in pieces that spell it, each with whether it is new; of a long text none is."""
+    before = [piece for piece in _PIECES.findall(original) if not piece.isspace()]
+    pieces = _PIECES.findall(variant)
+    places = [place for place, piece in enumerate(pieces) if not piece.isspace()]
+    after = [pieces[place] for place in places]
+    if max(len(before), len(after)) > LONGEST:
+        return [(variant, False)]
+    new = {
+        places[index]
+        for what, _, _, start, end in SequenceMatcher(None, before, after, False).get_opcodes()
+        if what != "equal"
+        for index in range(start, end)
+    }
+    return [(piece, place in new) for place, piece in enumerate(pieces)]
+
 
 __all__ = ["Paraphrase", "Queries", "Query", "read_queries", "write_queries"]
 

@@ -126,7 +126,7 @@ def _show(query: Query) -> None:
     """The query, and its variants with what is new in them marked."""
     from rich.text import Text
 
-    from dialeval.augment.changes import changed_pieces
+    from dialeval.augment.queries import changed_pieces
     from dialeval.cli.terminal import console, say
     from dialeval.safe_text import clean
 

@@ -13,9 +13,8 @@ from dialeval.probe.report import CONTRADICTION
 from dialeval.runs.table import count
 
 if TYPE_CHECKING:
-    from dialeval.probe.probing import Progress
+    from dialeval.probe.probing import ProbeSummary, Progress
     from dialeval.probe.report import ProbedQuery
-    from dialeval.probe.summary import ProbeSummary
 
 Watch = Callable[["Progress"], None]
 

@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.augment.augmenter import Tally
-from dialeval.augment.queries import read_queries
-from dialeval.augment.query import Query
+from dialeval.augment.queries import Query, read_queries
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.limits import OWN
 from dialeval.probe.exchange import DAMAGED, Exchange, Key, read_exchanges
+from dialeval.readers import plain_jsonl
+from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
+from dialeval.readers.source import Source
 from dialeval.sample import Sample
 from dialeval.storage import atomic_path, locked, sha256_of, write_json
 from dialeval.strict_json import parse, read_object
@@ -212,3 +214,36 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 def _shown(value: object) -> str:
     return "not set" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+# The reader of such a directory: what was asked of a live system, as samples (see `plan.py`).
+
+
+def recognises(source: Source) -> bool:
+    return source.is_directory and (source.path / "probe.json").is_file()
+
+
+def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    path = source.path / "samples.jsonl"
+    if not path.is_file():
+        raise UnreadableError(
+            "the probe is not done. Repeat the `dialeval probe` command that started it: it goes on"
+            " where it stopped"
+        )
+    place.path = str(path)
+    _check(source.path, path)
+    yield from plain_jsonl.read(source.beside(path, source.label), place, options)
+
+
+def _check(directory: Path, samples: Path) -> None:
+    """Are these the samples that the probe wrote?"""
+
+    try:
+        check_samples(samples, read_settings(directory) or {})
+    except InputError as error:
+        raise UnreadableError(error.problems[0].problem) from error
+
+
+READER = Reader(
+    "probe", "the directory of `dialeval probe`: answers of a live system", recognises, read
+)

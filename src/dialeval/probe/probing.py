@@ -14,23 +14,97 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from dialeval.augment.augmenter import Tally, augment_queries, make_augmenters, watched
-from dialeval.augment.queries import read_queries, write_queries
-from dialeval.augment.query import Query, wording
+from dialeval.augment.queries import Query, read_queries, wording, write_queries
 from dialeval.errors import UsageError
 from dialeval.limits import OWN
-from dialeval.probe.answers import Gaps, samples_of
-from dialeval.probe.asking import ask_all
 from dialeval.probe.directory import ProbeDirectory
-from dialeval.probe.exchange import Exchange, Recording, write_exchanges
-from dialeval.probe.plan import ORIGINAL, Ask, Plan, Protocol
-from dialeval.probe.summary import ProbeSummary, count_failures
+from dialeval.probe.exchange import Exchange, Recording, ask_all, write_exchanges
+from dialeval.probe.plan import ORIGINAL, Ask, Gaps, Plan, Protocol, samples_of
 from dialeval.systems.system import System
+
+# What became of a probe, counted: for people, and for the exit code.
+
+EXAMPLES = 3
+"""Failures of one kind that are shown."""
+
+
+@dataclass(frozen=True)
+class FailureCount:
+    """Failures of one kind, what the first of them looked like, and what to do about them."""
+
+    reason: str
+    count: int
+    examples: tuple[str, ...]
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class ProbeSummary:
+    """What became of a probe.
+
+    asked     questions that were put now; the other replies were there already
+    answered  questions that have a reply
+    cut       replies of these that met a limit of tokens
+    failures  why the others have none
+    bare      queries without a variant, which were not asked
+    variants  of the queries that were asked, by how they were made
+    unchanged variants that were left out because they are the query again
+    samples   per protocol, how many samples there are
+    gaps      what is missing in them
+    """
+
+    directory: Path
+    system: str
+    queries: int
+    asked: int
+    answered: int
+    cut: int
+    failed: int
+    failures: tuple[FailureCount, ...]
+    bare: int
+    variants: Mapping[str, int]
+    unchanged: int
+    samples: Mapping[str, int]
+    gaps: Gaps
+    damaged: int = 0
+    """Recorded exchanges that could not be read, whose questions were asked again."""
+
+    @property
+    def scorable(self) -> bool:
+        """Whether there is a sample."""
+        return any(self.samples.values())
+
+
+def count_failures(exchanges: Iterable[Exchange]) -> tuple[FailureCount, ...]:
+    """Failures by reason, the most frequent first."""
+    found: dict[str, list[Exchange]] = {}
+    for exchange in exchanges:
+        if exchange.failure:
+            found.setdefault(exchange.failure.reason, []).append(exchange)
+    return tuple(
+        FailureCount(
+            reason, len(group), tuple(_example(one) for one in group[:EXAMPLES]), _advice(group)
+        )
+        for reason, group in sorted(found.items(), key=lambda item: -len(item[1]))
+    )
+
+
+def _example(exchange: Exchange) -> str:
+    detail = exchange.failure.detail if exchange.failure else ""
+    return f"{exchange.query}, {exchange.what}" + (f": {detail}" if detail else "")
+
+
+def _advice(exchanges: Iterable[Exchange]) -> str:
+    """The first there is: that of an earlier probe was not kept."""
+    given = (exchange.failure.advice for exchange in exchanges if exchange.failure)
+    return next(filter(None, given), "")
+
 
 DEFAULT_AUGMENTER = "ws"
 

@@ -133,7 +133,7 @@ def gathered(rows: Iterable[tuple[Sample, Mapping[str, Any]]]) -> Iterator[Probe
 
 
 def _is_put_again(sample: Sample) -> bool:
-    """Ids of a probe say what a sample is for (see `answers.py`)."""
+    """Ids of a probe say what a sample is for (see `plan.py`)."""
     return sample.id.startswith(f"{sample.dialogue}/consistency-")
 
 

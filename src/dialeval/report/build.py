@@ -7,7 +7,8 @@ without the script too; sorting, searching and the keyboard need it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,20 +18,144 @@ import numpy as np
 from dialeval.agreement.comparison import Comparison, compare_joined
 from dialeval.agreement.drawings import draw_comparison
 from dialeval.agreement.findings import verdict
+from dialeval.agreement.joining import differing_fields
 from dialeval.errors import UsageError
-from dialeval.report.cards import Card, Line, cards, extreme_lines
-from dialeval.report.histogram import histogram
 from dialeval.report.look import environment
-from dialeval.report.material import Material, gather, open_runs
-from dialeval.report.page import inline_svg, render_page
+from dialeval.report.material import (
+    SHOWN_EXTREMES,
+    Extremes,
+    Material,
+    extremes,
+    gather,
+    open_runs,
+    select,
+)
+from dialeval.report.means import histogram, pooled_scores, summaries
+from dialeval.report.page import DialogueCard, Line, cards, extreme_lines, inline_svg, render_page
 from dialeval.report.people import people
-from dialeval.report.repeating import measured, origins, report_command
-from dialeval.report.selection import SHOWN_EXTREMES, Extremes, extremes, select
-from dialeval.report.summary import pooled_scores, summaries
 from dialeval.storage import write_text
 
 if TYPE_CHECKING:
     from dialeval.progress import Progress
+    from dialeval.runs.run import Run
+    from dialeval.scores import Signature
+
+# The end of a report: what measured, on what, and the commands that give the same again.
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric: its signature in each run (one if they are all the same), its paper."""
+
+    label: str
+    signatures: tuple[tuple[str, str], ...]
+    differs: tuple[str, ...]
+    citation: str
+
+
+READING = ("format", "limit", "seed", "system_prompt", "largest_record")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a run comes from. Samples that a program made have no files and no command, and a run
+    on the scales of another has no command, either: that other one is not on record."""
+
+    name: str
+    sources: tuple[str, ...]
+    sha256: str
+    samples: int
+    versions: Mapping[str, str]
+    command: str
+
+
+def measured(material: Material) -> list[Measured]:
+    found = []
+    for metric in material.metrics:
+        label = metric["label"]
+        signatures: dict[str, Signature] = {
+            name: run.signatures[label]
+            for name, run in zip(material.names, material.runs, strict=True)
+        }
+        texts = {name: str(one) for name, one in signatures.items()}
+        same = len(set(texts.values())) == 1
+        found.append(
+            Measured(
+                label,
+                (("", next(iter(texts.values()))),) if same else tuple(texts.items()),
+                () if same else tuple(differing_fields(list(signatures.values()))),
+                metric["citation"],
+            )
+        )
+    return found
+
+
+def origins(material: Material) -> list[Origin]:
+    return [_origin(n, run) for n, run in zip(material.names, material.runs, strict=True)]
+
+
+def _origin(name: str, run: Run) -> Origin:
+    data = run.manifest["data"]
+    sources = [source["path"] for source in data.get("sources", ())]
+    own_scales = not any(metric["calibration_given"] for metric in run.manifest["metrics"])
+    return Origin(
+        name,
+        tuple(sources),
+        data["sha256"],
+        len(run),
+        run.manifest["versions"],
+        score_command(data, run.manifest["metrics"], str(run.directory))
+        if sources and own_scales
+        else "",
+    )
+
+
+def score_command(
+    data: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], directory: str
+) -> str:
+    """`dialeval score FILE -m METRIC -o RUN`, ready to be pasted into a shell."""
+    words = ["dialeval", "score", *(_word(source["path"]) for source in data["sources"])]
+    words += [word for metric in metrics for word in ("-m", shlex.quote(metric["label"]))]
+    return " ".join([*words, *_reading(data.get("read", {})), "-o", _word(directory)])
+
+
+def _reading(read: Mapping[str, Any]) -> list[str]:
+    """How the files were read, as options."""
+    words = [
+        f"--{name.replace('_', '-')} {shlex.quote(str(read[name]))}"
+        for name in READING
+        if name in read
+    ]
+    words += [
+        f"--map {shlex.quote(f'{field}={c}')}" for field, c in read.get("columns", {}).items()
+    ]
+    words += [f"--rating {shlex.quote(column)}" for column in read.get("ratings", ())]
+    words += [
+        f"--scale {shlex.quote(f'{quality}={low:g}..{high:g}')}"
+        for quality, (low, high) in read.get("scales", {}).items()
+    ]
+    return [*words, *(["--skip-bad"] if read.get("bad") == "skip" else [])]
+
+
+def report_command(
+    runs: Sequence[str],
+    out: str,
+    metrics: Sequence[str],
+    title: str,
+    sample: int,
+    seed: int,
+    rounds: int,
+) -> str:
+    words = ["dialeval", "report", *map(_word, runs), "-o", _word(out)]
+    words += [word for metric in metrics for word in ("-m", shlex.quote(metric))]
+    words += [f"--title={shlex.quote(title)}"] if title else []
+    return " ".join([*words, f"--sample {sample} --seed {seed} --rounds {rounds}"])
+
+
+def _word(path: str) -> str:
+    """Quoted for a shell; what begins with a dash is no option."""
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
+
 
 SAMPLE = 1000
 MOST_PAIR_PICTURES = 3
@@ -194,7 +319,7 @@ def _histograms(material: Material) -> list[Any]:
 
 
 def _extremes_views(
-    material: Material, every: Sequence[Card], ends: Sequence[Extremes]
+    material: Material, every: Sequence[DialogueCard], ends: Sequence[Extremes]
 ) -> list[ExtremesView]:
     found = []
     for one in ends:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.agreement.findings import format_p
 from dialeval.errors import UsageError
+from dialeval.pictures.drawing import picture_rules
 from dialeval.pictures.scale import two_decimals
-from dialeval.pictures.svg import picture_rules
 from dialeval.runs.table import count, format_column
 
 if TYPE_CHECKING:

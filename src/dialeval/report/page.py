@@ -1,20 +1,138 @@
 """The page itself: style sheet, script, the policy that allows these two, and as many dialogues as
-there is room for."""
+there is room for.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dialeval.pictures.svg import to_svg
-from dialeval.report.look import STATIC, environment, stylesheet
+import numpy as np
+
+from dialeval.pictures.drawing import to_svg
+from dialeval.report.dialogue import DialogueView, dialogue_view
+from dialeval.report.look import STATIC, aligned, environment, stylesheet
+from dialeval.report.material import Extremes, Material, Selection, read_rows
 
 if TYPE_CHECKING:
     from dialeval.pictures.drawing import Drawing
-    from dialeval.report.cards import Card
-    from dialeval.report.selection import Selection
+
+# The dialogues of a report: which sample of which run, its scores, and where it is linked from.
+
+
+@dataclass(frozen=True)
+class DialogueCard:
+    """One entry: a view for each run that has the sample. `key` is its level and number.
+
+    `values` are, run by run, the scores of all metrics: what the page sorts by.
+    """
+
+    key: tuple[int, int]
+    anchor: str
+    names: tuple[str, ...]
+    views: tuple[DialogueView, ...]
+    values: tuple[tuple[float | None, ...], ...]
+
+    @property
+    def view(self) -> DialogueView:
+        """Of the last run that has it: the newest."""
+        return self.views[-1]
+
+    @property
+    def same_context(self) -> bool:
+        contexts = {tuple(turn.text for turn in view.turns) for view in self.views}
+        return len(contexts) == 1
+
+    @property
+    def sort_values(self) -> str:
+        """`0.31,2;0.45,3`: metrics apart by commas, runs by semicolons; nothing where none is."""
+        return ";".join(
+            ",".join("" if value is None else f"{value:.4g}" for value in of_run)
+            for of_run in self.values
+        )
+
+
+@dataclass(frozen=True)
+class Line:
+    """A link to a card from the list of the best and the worst; `scores` as they are read."""
+
+    anchor: str
+    system: str
+    id: str
+    snippet: str
+    scores: tuple[str, ...]
+
+
+def cards(material: Material, selection: Selection) -> list[DialogueCard]:
+    """The chosen dialogues with their texts, in the order of the file."""
+    chosen = [(number, entry) for number, own in enumerate(selection.shown) for entry in own]
+    wanted = np.array(
+        [material.levels[number].rows[entry] for number, entry in chosen], dtype=np.int64
+    ).reshape(len(chosen), len(material.runs))
+    texts = [
+        read_rows(run, [row for row in wanted[:, place].tolist() if row >= 0], material.labels)
+        for place, run in enumerate(material.runs)
+    ]
+    found = []
+    for count, (key, rows) in enumerate(zip(chosen, wanted.tolist(), strict=True), 1):
+        there = [(place, row) for place, row in enumerate(rows) if row >= 0]
+        level = material.levels[key[0]]
+        found.append(
+            DialogueCard(
+                key,
+                f"d{count}",
+                tuple(material.names[place] for place, _ in there),
+                tuple(
+                    dialogue_view(texts[place][row], _metrics_of(material, place))
+                    for place, row in there
+                ),
+                tuple(
+                    tuple(_number(level.scores[label][key[1], place]) for label in material.labels)
+                    for place in range(len(material.runs))
+                ),
+            )
+        )
+    return found
+
+
+def _metrics_of(material: Material, run: int) -> list[dict[str, object]]:
+    """The records of one run: options and parts may differ between runs."""
+    records = {metric["label"]: metric for metric in material.runs[run].manifest["metrics"]}
+    return [records[label] for label in material.labels]
+
+
+def extreme_lines(
+    material: Material, every: Sequence[DialogueCard], ends: Extremes
+) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
+    """The best and the worst of those that are shown, their scores with the same decimals."""
+    by_key = {card.key: card for card in every}
+    best, worst = (
+        [by_key[key] for entry in entries if (key := (ends.level, entry)) in by_key]
+        for entries in (ends.best, ends.worst)
+    )
+    shown = [*best, *worst]
+    label = material.labels.index(ends.label)
+    runs = (0, ends.run) if material.several else (0,)
+    texts = iter(aligned([card.values[run][label] for card in shown for run in runs]))
+    lines = [
+        Line(
+            card.anchor,
+            card.view.system,
+            card.view.id,
+            card.view.snippet,
+            tuple(next(texts) for _ in runs),
+        )
+        for card in shown
+    ]
+    return tuple(lines[: len(best)]), tuple(lines[len(best) :])
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
 
 LARGEST = 4_900_000
 """Bytes of a report: under 5 MB."""
@@ -23,7 +141,7 @@ Key = tuple[int, int]
 
 
 def render_page(
-    values: Mapping[str, Any], every: Sequence[Card], selection: Selection, several: bool
+    values: Mapping[str, Any], every: Sequence[DialogueCard], selection: Selection, several: bool
 ) -> tuple[str, int, int]:
     """The page, how many dialogues it shows, and how many of them without their evidence."""
     from markupsafe import Markup
@@ -34,7 +152,7 @@ def render_page(
     empty = template.render(frame, cards=[], shown=len(every), brief=selection.size)
     room = LARGEST - len(empty.encode("utf-8"))
 
-    def render(card: Card, brief: bool) -> str:
+    def render(card: DialogueCard, brief: bool) -> str:
         return card_template.render(
             card=card, brief=brief, several=several, shows_system=values["shows_system"]
         )
@@ -46,10 +164,10 @@ def render_page(
 
 
 def _within(
-    every: Sequence[Card],
+    every: Sequence[DialogueCard],
     selection: Selection,
     room: int,
-    render: Callable[[Card, bool], str],
+    render: Callable[[DialogueCard, bool], str],
 ) -> tuple[dict[Key, str], int]:
     """As many dialogues as there is room for, those that matter most first: with all that stands
     behind their scores while a short form of the others still fits."""
@@ -94,7 +212,7 @@ def _hash(text: str) -> str:
 
 
 def inline_svg(drawing: Drawing) -> Any:
-    """Pictures escape their own texts (`pictures/svg.py`)."""
+    """Pictures escape their own texts (`pictures/drawing.py`)."""
     from markupsafe import Markup
 
     return Markup(to_svg(drawing, styled=False))

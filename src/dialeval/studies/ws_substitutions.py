@@ -22,8 +22,13 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import dialeval
-from dialeval.augment.substitution import KINDS, Kind, released_edits, released_part_of_speech
-from dialeval.augment.synonyms import released_synonym
+from dialeval.augment.substitution import (
+    KINDS,
+    Kind,
+    released_edits,
+    released_part_of_speech,
+    released_synonym,
+)
 from dialeval.lexicon import PartOfSpeech, load_wordnet
 from dialeval.models.tagger import load_tagger
 from dialeval.studies.holistic_raters import CITED, PAPER

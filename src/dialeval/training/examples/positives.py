@@ -23,7 +23,7 @@ from pathlib import Path
 
 from dialeval.augment.augmenter import Augmenter, augment_queries, make_augmenter
 from dialeval.augment.generator import ConditionalTextGenerator
-from dialeval.augment.query import Query
+from dialeval.augment.queries import Query
 from dialeval.errors import UsageError
 from dialeval.models.pair_scorer import last_words
 from dialeval.models.source import Models
