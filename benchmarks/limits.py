@@ -70,7 +70,7 @@ def matmul_flops(size: int = 2048) -> float:
 
 def cache_hits_per_second(answers: int = 20_000) -> float:
     """Vectors of 384 numbers found again, from the question to the answer."""
-    from dialeval.engine.cache import AnswerCache
+    from dialeval.engine.answers import AnswerCache
 
     questions = [Embed("m", f"text number {number}") for number in range(answers)]
     vector = np.zeros(384, np.float32)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from dialeval import score
 from dialeval.metric import Metric, Part
-from dialeval.metrics.coherence import TOKEN_PARTS
+from dialeval.metrics.likelihood import TOKEN_PARTS
 from dialeval.question import Answer
 from dialeval.report.build import write_report
 from dialeval.sample import Sample, Turn

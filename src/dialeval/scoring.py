@@ -15,7 +15,7 @@ from dialeval.progress import Progress, usual_progress
 from dialeval.registry import DEFAULT_METRICS, make_metrics
 
 if TYPE_CHECKING:
-    from dialeval.engine.cache import AnswerCache
+    from dialeval.engine.answers import AnswerCache
     from dialeval.engine.chunk import Workers
     from dialeval.metric import Metric
     from dialeval.question import ModelSource
@@ -134,7 +134,7 @@ def _answer_cache(
     if not any(metric.models() for metric in metrics):
         yield None
         return
-    from dialeval.engine.cache import AnswerCache, default_cache_path
+    from dialeval.engine.answers import AnswerCache, default_cache_path
 
     with AnswerCache(Path(path) if path else default_cache_path()) as cache:
         yield cache

@@ -11,7 +11,7 @@ import pytest
 
 import dialeval
 from dialeval.datasets import DATASETS, find_dataset, resolve
-from dialeval.datasets.inventory import inspect_dataset, list_datasets
+from dialeval.datasets.locate import inspect_dataset, list_datasets
 from dialeval.errors import InputError, UsageError
 from dialeval.readers import check
 from dialeval.registry import READERS

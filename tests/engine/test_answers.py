@@ -1,8 +1,7 @@
 import pytest
 from made_up import LengthModel, LengthModels
 
-from dialeval.engine.answers import Answerer
-from dialeval.engine.cache import AnswerCache
+from dialeval.engine.answers import AnswerCache, Answerer
 from dialeval.errors import JobError
 from dialeval.question import Embed
 

@@ -8,8 +8,7 @@ import pytest
 from made_up import LengthModel
 
 from dialeval.engine import answers
-from dialeval.engine.answers import Answerer
-from dialeval.engine.cache import AnswerCache
+from dialeval.engine.answers import AnswerCache, Answerer
 from dialeval.errors import JobError
 from dialeval.question import Embed, Judge
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dialeval.engine.cache import AnswerCache, default_cache_path
+from dialeval.engine.answers import AnswerCache, default_cache_path
 from dialeval.errors import JobError
 
 floats = hnp.arrays(

@@ -7,7 +7,7 @@ import pytest
 from made_up import Asking, Floored, LengthModel, LengthModels, sample, samples
 
 import dialeval
-from dialeval.engine.cache import AnswerCache
+from dialeval.engine.answers import AnswerCache
 from dialeval.engine.job import Job
 from dialeval.errors import JobError, UsageError
 from dialeval.metric import Metric, Part

@@ -13,7 +13,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from made_up import Asking, Floored, LengthModels, samples
-from dialeval.engine.cache import AnswerCache
+from dialeval.engine.answers import AnswerCache
 from dialeval.engine.job import Job
 from dialeval.registry import make_metric
 

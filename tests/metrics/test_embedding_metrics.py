@@ -12,9 +12,7 @@ from metrics.texts import sample
 
 from dialeval.check import metric_checks
 from dialeval.errors import UsageError
-from dialeval.metrics.embedding_average import EmbeddingAverage
-from dialeval.metrics.greedy_matching import GreedyMatching
-from dialeval.metrics.vector_extrema import VectorExtrema
+from dialeval.metrics.word_vectors import EmbeddingAverage, GreedyMatching, VectorExtrema
 from dialeval.registry import make_metric
 from dialeval.words import treebank_words
 

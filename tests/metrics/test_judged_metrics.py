@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from dialeval.metric import Metric
-from dialeval.metrics.bert_ruber import BertRuber
-from dialeval.metrics.mme_judges import MmeEngagement, MmeFluency, MmeRelevance, judged_turns
-from dialeval.metrics.pone import Pone
+from dialeval.metrics.mme import MmeEngagement, MmeFluency, MmeRelevance, judged_turns
+from dialeval.metrics.ruber import BertRuber, Pone
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import Judge, Judgement

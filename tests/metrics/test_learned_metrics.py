@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.errors import UsageError
-from dialeval.metrics.blended_metric import NO_REFERENCES, BlendedMetric
-from dialeval.metrics.ruber import ReferencedHalf
+from dialeval.metrics.ruber import NO_REFERENCES, BlendedMetric, ReferencedHalf
 from dialeval.question import Embed, Judge, WordVectors
 from dialeval.registry import make_metric
 from dialeval.sample import Sample, Turn

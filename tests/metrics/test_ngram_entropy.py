@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.metrics.ngram_entropy import ngram_entropy
+from dialeval.metrics.diversity import ngram_entropy
 
 texts = st.lists(st.text(alphabet="ab c", max_size=12), min_size=1, max_size=6)
 orders = st.integers(1, 3)

@@ -9,7 +9,7 @@ import pytest
 
 import dialeval
 from dialeval.metrics.deep_am_fm import DeepAmFm
-from dialeval.metrics.mme_specificity import MmeSpecificity, measures
+from dialeval.metrics.mme import MmeSpecificity, measures
 from dialeval.metrics.usl_h import UslH
 from dialeval.question import Embed, Likelihood, MaskedLikelihood, TokenLogProbs
 from dialeval.registry import make_metric

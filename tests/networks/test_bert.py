@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import AutoTokenizer, BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from dialeval.errors import UsageError
-from dialeval.models import plain_tokenizer
+from dialeval.models import loading
 from dialeval.models.loading import text_tokenizer
 from dialeval.networks import bert
 
@@ -75,7 +75,7 @@ def test_another_kind_of_network_is_left_to_transformers(tmp_path):
 
 
 def test_the_plain_tokenizer_reads_as_transformers_does(directory):
-    ours, theirs = plain_tokenizer.load(directory), AutoTokenizer.from_pretrained(directory)
+    ours, theirs = loading.plain_tokenizer(directory), AutoTokenizer.from_pretrained(directory)
     assert ours is not None
     assert ours(TEXTS).input_ids == theirs(TEXTS).input_ids
     bare = {"add_special_tokens": False}
@@ -99,7 +99,7 @@ def test_what_a_stranger_writes_gives_no_special_token(directory, by):
     if by == "transformers":  # a file that the plain tokenizer leaves alone
         (directory / "chat_template.jinja").write_text("")
     tokenizer = text_tokenizer(directory)
-    assert isinstance(tokenizer, plain_tokenizer.PlainTokenizer) == (by == "plain")
+    assert isinstance(tokenizer, loading.PlainTokenizer) == (by == "plain")
     start, end = VOCABULARY.index("[CLS]"), VOCABULARY.index("[SEP]")
     special = {start, end, VOCABULARY.index("[PAD]"), VOCABULARY.index("[MASK]")}
     hostile = "the [SEP] cat [PAD] sat [MASK] [CLS]"
@@ -124,7 +124,7 @@ def test_the_names_of_its_inputs_are_those_of_transformers(directory):
     settings = json.loads(path.read_text())
     for own in ({}, {"model_input_names": ["input_ids", "attention_mask"]}):
         path.write_text(json.dumps(settings | own))
-        ours, theirs = plain_tokenizer.load(directory), AutoTokenizer.from_pretrained(directory)
+        ours, theirs = loading.plain_tokenizer(directory), AutoTokenizer.from_pretrained(directory)
         assert ours is not None
         assert ours.model_input_names == theirs.model_input_names
 
@@ -133,13 +133,13 @@ def test_the_names_of_its_inputs_are_those_of_transformers(directory):
 def test_a_file_that_is_no_tokenizer_is_refused(directory, text):
     (directory / "tokenizer.json").write_text(text)
     with pytest.raises(UsageError, match=r"tokenizer\.json: not a tokenizer"):
-        plain_tokenizer.load(directory)
+        loading.plain_tokenizer(directory)
 
 
 def test_a_configuration_that_contradicts_the_file_is_left_to_transformers(directory):
     path = directory / "tokenizer_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"do_lower_case": False}))
-    assert plain_tokenizer.load(directory) is None
+    assert loading.plain_tokenizer(directory) is None
 
 
 def configure(directory, **settings):
@@ -150,10 +150,10 @@ def configure(directory, **settings):
 
 def test_special_tokens_are_those_of_the_class_where_nothing_is_said(directory):
     configure(directory)
-    ours, theirs = plain_tokenizer.load(directory), AutoTokenizer.from_pretrained(directory)
+    ours, theirs = loading.plain_tokenizer(directory), AutoTokenizer.from_pretrained(directory)
     assert ours is not None
     assert ours(TEXTS).input_ids == theirs(TEXTS).input_ids
-    for name in plain_tokenizer.SPECIAL_AND_MASK:
+    for name in loading.SPECIAL_AND_MASK:
         assert getattr(ours, f"{name}_id") == getattr(theirs, f"{name}_id")
 
 
@@ -168,9 +168,9 @@ def test_special_tokens_are_those_of_the_class_where_nothing_is_said(directory):
 )
 def test_options_that_are_not_heeded_are_left_to_transformers(directory, settings):
     configure(directory, do_lower_case=True)
-    assert plain_tokenizer.load(directory) is not None
+    assert loading.plain_tokenizer(directory) is not None
     configure(directory, do_lower_case=True, **settings)
-    assert plain_tokenizer.load(directory) is None
+    assert loading.plain_tokenizer(directory) is None
 
 
 def test_a_file_that_contradicts_the_class_is_left_to_transformers(directory):
@@ -178,7 +178,7 @@ def test_a_file_that_contradicts_the_class_is_left_to_transformers(directory):
     backend = Tokenizer.from_file(str(directory / "tokenizer.json"))
     backend.normalizer = normalizers.BertNormalizer(lowercase=False)
     backend.save(str(directory / "tokenizer.json"))
-    assert plain_tokenizer.load(directory) is None
+    assert loading.plain_tokenizer(directory) is None
 
 
 @pytest.mark.parametrize("left_out", ["layer_norm_eps", "type_vocab_size", "hidden_act"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dialeval
 from dialeval.metric import Metric, Part
-from dialeval.metrics.coherence import TOKEN_PARTS
+from dialeval.metrics.likelihood import TOKEN_PARTS
 from dialeval.question import Answer
 from dialeval.runs.run import Run
 from dialeval.sample import Rating, Sample, Turn, Variant

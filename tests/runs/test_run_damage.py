@@ -14,7 +14,7 @@ import pytest
 from made_up import Asking, LengthModels, samples
 
 from dialeval.doctor.run import examine_run
-from dialeval.engine.cache import AnswerCache
+from dialeval.engine.answers import AnswerCache
 from dialeval.engine.job import Job
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.registry import make_metric

@@ -15,7 +15,7 @@ from training.killed import Deadly, KilledError  # noqa: E402
 from dialeval.errors import UsageError  # noqa: E402
 from dialeval.generation.generator import load_generator  # noqa: E402
 from dialeval.generation.search import Decoding  # noqa: E402
-from dialeval.models.segments import EncoderInput  # noqa: E402
+from dialeval.models.layout import EncoderInput  # noqa: E402
 from dialeval.models.source import Models  # noqa: E402
 from dialeval.question import Likelihood, TokenLogProbs  # noqa: E402
 from dialeval.sample import Turn  # noqa: E402

@@ -47,7 +47,7 @@ def data(context: typer.Context, as_json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
     from dialeval.cli.terminal import print_table, say
-    from dialeval.datasets.inventory import list_datasets, quality_words
+    from dialeval.datasets.locate import list_datasets, quality_words
     from dialeval.places import data_directory
 
     listed = list_datasets()
@@ -69,7 +69,7 @@ def show(name: Name, as_json: Json = False) -> None:
     """Everything that is known about one data set: source, licence, qualities, parts, files."""
     from dialeval.cli.terminal import print_table, say
     from dialeval.datasets.catalogue import find_entry
-    from dialeval.datasets.inventory import inspect_dataset, scale_words
+    from dialeval.datasets.locate import inspect_dataset, scale_words
 
     dataset, _ = find_entry(name)
     found = inspect_dataset(dataset)

@@ -89,7 +89,7 @@ def _word_net() -> Iterator[Finding]:
 
 
 def _cache() -> Iterator[Finding]:
-    from dialeval.engine.cache import AnswerCache, default_cache_path
+    from dialeval.engine.answers import AnswerCache, default_cache_path
 
     path = default_cache_path()
     if not path.exists():

@@ -18,8 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.engine.answers import AnswerCounts, Answerer, NoModels
-from dialeval.engine.cache import AnswerCache
+from dialeval.engine.answers import AnswerCache, AnswerCounts, Answerer, NoModels
 from dialeval.engine.chunk import Chunk, ThisProcess, Workers, count_again, fingerprints
 from dialeval.errors import UsageError
 from dialeval.metric import Metric

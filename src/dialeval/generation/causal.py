@@ -22,9 +22,8 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.generation.search import Endings
-from dialeval.models.layout import Writer, chat_pieces
+from dialeval.models.layout import Writer, chat_pieces, template_text
 from dialeval.models.loading import load_language_model, window_of
-from dialeval.models.segments import template_text
 from dialeval.question import Layout, Likelihood
 from dialeval.sample import Turn
 

@@ -1,6 +1,6 @@
 """Encoder-decoder models that write: BlenderBot, T5, and those that `dialeval train` made.
 
-The encoder reads the dialogue once (see `segments.EncoderInput`); the decoder begins with the
+The encoder reads the dialogue once (see `layout.EncoderInput`); the decoder begins with the
 model's start token, as in `seq2seq_lm`, and ends with the token that ends a text.
 """
 
@@ -14,6 +14,7 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.generation.search import Endings
+from dialeval.models.layout import SEPARATORS, EncoderInput
 from dialeval.models.loading import (
     choose_device,
     load_language_model,
@@ -22,7 +23,6 @@ from dialeval.models.loading import (
     silence,
     window_of,
 )
-from dialeval.models.segments import SEPARATORS, EncoderInput
 from dialeval.networks import lstm_seq2seq
 from dialeval.networks.lstm_seq2seq import LstmReading, LstmSeq2Seq
 from dialeval.question import Layout

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Need, Part
-from dialeval.metrics.mme_judges import judged_turns, nothing_to_judge
+from dialeval.metrics.mme import judged_turns, nothing_to_judge
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import Answer, Embed, Likelihood, Question, TokenLogProbs

@@ -1,16 +1,17 @@
 """`diversity`: do its answers vary when the question does? (Pang et al., ACL 2020, section 3.3)
 
-    H_n = - sum over distinct n-grams g of p(g) ln p(g)
+    H_n = - sum over distinct n-grams g of p(g) ln p(g),   p(g) = count(g) / number of n-grams
 
-over the answers to one query and its paraphrases, taken together (see `ngram_entropy`). It judges a
-system, not a text: the answers come from a probe (`dialeval probe`) or a file of groups. Entropy
-grows with the length of the answers, so a talkative bot looks diverse; `normalised-n` divides by
-its largest possible value, ln(number of n-grams), and `distinct-n` is the share of different
-n-grams. `dispersion` looks past words: one minus the mean cosine between two answers' vectors.
+over the answers to one query and its paraphrases, taken together; the logarithm is natural, case is
+kept. It judges a system, not a text: the answers come from a probe (`dialeval probe`) or a file of
+groups. Entropy grows with the length of the answers, so a talkative bot looks diverse;
+`normalised-n` divides by its largest possible value, ln(number of n-grams), and `distinct-n` is the
+share of different n-grams. `dispersion` looks past words: one minus the mean cosine between two
+answers' vectors.
 
 mode=paper     words are what whitespace separates; an answer shorter than n words has no n-grams
 mode=released  the authors' code: words are what single blanks separate; an answer of n words or
-               fewer is one item as a whole
+               fewer is one item as a whole, so that "Sure ." is a "trigram"
 
 `marginal-diversity` is the baseline of the paper: the entropy over all answers of a system to all
 queries. It is high for a bot that has one fixed answer to each query, however the query is worded,
@@ -21,18 +22,56 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
 from dialeval.metric import Metric, Part
-from dialeval.metrics.ngram_entropy import count_ngrams, entropy
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import Answer, Embed, Question
 from dialeval.sample import Sample
 from dialeval.scores import Score
+
+Mode = Literal["paper", "released"]
+
+
+def ngram_entropy(responses: Iterable[str], n: int = 2, mode: Mode = "released") -> float | None:
+    """Entropy in nats; None where there is no n-gram."""
+    return entropy(count_ngrams(responses, n, mode))
+
+
+def count_ngrams(responses: Iterable[str], n: int, mode: Mode) -> Counter[str]:
+    """How often each n-gram occurs; blank responses do not count."""
+    return Counter(
+        ngram
+        for response in responses
+        if (stripped := response.strip())
+        for ngram in (_released(stripped, n) if mode == "released" else _plain(stripped, n))
+    )
+
+
+def entropy(counts: Counter[str]) -> float | None:
+    """In nats; None of nothing."""
+    total = counts.total()
+    if not total:
+        return None
+    # ln(1/p) and not -ln p, so that a single n-gram gives 0 and not -0
+    return math.fsum(count / total * math.log(total / count) for count in counts.values())
+
+
+def _plain(response: str, n: int) -> list[str]:
+    words = response.split()
+    return [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]
+
+
+def _released(response: str, n: int) -> list[str]:
+    words = response.split(" ")
+    if len(words) <= n:
+        return [response]
+    return [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]
+
 
 ORDERS = (1, 2, 3)
 

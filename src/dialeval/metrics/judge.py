@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part
-from dialeval.metrics.mme_judges import judged_turns, nothing_to_judge
+from dialeval.metrics.mme import judged_turns, nothing_to_judge
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question

@@ -1,40 +1,101 @@
-"""`ruber`: does it fit the query, and is it near to what people said? (Tao et al., AAAI 2018)
+"""`ruber`, `bert-ruber` and `pone`: does a response fit? The first two have halves, and ways to
+make one score of them:
 
-    s_U = sigmoid( MLP [ q ; q^T M r ; r ] )      q, r: bi-GRUs over the words of query and response
-    s_R = cos( v(response), v(reference) )        v: max and min over the word vectors
-    s   = min( scaled s_U, scaled s_R )           or max, or their arithmetic or geometric mean
+    unreferenced  does the response fit what was said before? A trained scorer says so, 0 to 1
+    referenced    how near is it to what people said instead? A cosine; of several references, the
+                  nearest counts
 
-The query is the last turn before the response. The scorer of s_U was trained to tell the response
-that was given from a random one (`dialeval train ruber`); it needs no references. Scales
-and blends are in `blended_metric`. Without references use blend=unreferenced.
+blend=min, max, arithmetic or geometric takes the smaller or larger of the two or their mean, after
+each half was put on a scale from 0 to 1 by its smallest and largest value (Tao et al., AAAI 2018,
+3.3). The scales are fitted on the run and saved with it. A half that is the same for all samples
+is 0 on its scale, where the released code divides by zero.
 
-mode=released is what PONE's code does: for s_R, words are what stands between whitespace, and those
-without a vector share a random one. It reads a blank response as one unknown word, where mode=paper
-gives no score. s_U is that of the same scorer in both modes.
-
-The referenced half s_R (section 3.1) pools word vectors component by component: pooling=extrema
-takes the largest and the smallest of each, pooling=average takes the mean instead, pooling=all puts
-all three behind each other. See `word_vector_metric` for words and unknown words. An undefined
-cosine is 0 in mode=released.
+blend=unreferenced (what PONE's tables report) and blend=referenced leave the other half alone, and
+need no scale. In mode=released they are scaled as well, as the released code does.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from dialeval.metrics.blended_metric import Blend, BlendedMetric
-from dialeval.metrics.word_vector_metric import Words, WordVectorMetric
+from dialeval.metric import Metric, Need, Part
+from dialeval.metrics.word_vectors import Words, WordVectorMetric
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
-from dialeval.question import Answer, Judge, Judgement, Question
+from dialeval.question import Answer, Embed, Judge, Judgement, Question
 from dialeval.sample import Sample
-from dialeval.scores import Score
+from dialeval.scores import CalibrationKind, PartValue, Score
 
 if TYPE_CHECKING:
-    from dialeval.metrics.word_vector_metric import Array
+    from dialeval.metrics.word_vectors import Array
+
+Blend = Literal["unreferenced", "referenced", "min", "max", "arithmetic", "geometric"]
+HALVES = ("unreferenced", "referenced")
+NO_REFERENCES = "no references: blend=unreferenced does without"
+
+
+@dataclass(frozen=True)
+class BlendedMetric(Metric):
+    """Base of the metrics with a referenced and an unreferenced half."""
+
+    model: str = option("", "the trained scorer")
+    blend: Blend = option("unreferenced", "one half, or what is made of both")
+    mode: Literal["paper", "released"] = option("paper", "the papers, or PONE's code")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Scales of another run may put a value outside 0 to 1."""
+        if self.scales():
+            return (-math.inf, math.inf)
+        return (0.0, 1.0) if self.blend == "unreferenced" else (-1.0, 1.0)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"context"} if self.blend == "unreferenced" else {"context", "references"})
+
+    def obstacle(self, sample: Sample) -> str:
+        why = super().obstacle(sample)
+        return NO_REFERENCES if why == "no references" else why
+
+    def blended(self, unreferenced: Judgement, referenced: Score | None) -> Score:
+        """The score of a sample; `referenced` is None where it has no references."""
+        halves = {"unreferenced": unreferenced.value}
+        if referenced is not None and referenced.value is not None:
+            halves["referenced"] = referenced.value
+        parts: dict[str, PartValue] = dict(halves)
+        if self.blend == "unreferenced":
+            return Score(unreferenced.value, parts, unreferenced.note)
+        if "referenced" not in halves:
+            return Score.missing(referenced.note if referenced else NO_REFERENCES)
+        return Score(self.combine(halves), parts, unreferenced.note)
+
+    def scales(self) -> Mapping[str, CalibrationKind]:
+        if self.blend not in HALVES:
+            return dict.fromkeys(HALVES, "minmax")
+        return {self.blend: "minmax"} if self.mode == "released" else {}
+
+    def combine(self, scaled: Mapping[str, float]) -> float:
+        if self.blend in HALVES:
+            return scaled[self.blend]
+        values = [scaled[half] for half in HALVES]
+        match self.blend:
+            case "min":
+                return min(values)
+            case "max":
+                return max(values)
+            case "arithmetic":
+                return sum(values) / 2
+        # Below 0 only before scaling, or on the scales of another run.
+        return math.sqrt(max(0.0, values[0]) * max(0.0, values[1]))
+
+    def parts(self) -> tuple[Part, ...]:
+        return (
+            Part("unreferenced", "how well the response fits what was said before"),
+            Part("referenced", "how near the response is to a reference, if there is one"),
+        )
 
 
 Pooling = Literal["max-min", "average", "all"]
@@ -72,7 +133,27 @@ class ReferencedHalf(WordVectorMetric):
 
 @dataclass(frozen=True)
 class Ruber(BlendedMetric):
-    """Fit to the query by a scorer on word vectors, blended with nearness to the references."""
+    """Fit to the query by a scorer on word vectors, blended with nearness to the references.
+
+    `ruber`: does it fit the query, and is it near to what people said? (Tao et al., AAAI 2018)
+
+        s_U = sigmoid( MLP [ q ; q^T M r ; r ] )      q, r: bi-GRUs over the words of query and
+        response s_R = cos( v(response), v(reference) )        v: max and min over the word vectors
+        s   = min( scaled s_U, scaled s_R )           or max, or their arithmetic or geometric mean
+
+    The query is the last turn before the response. The scorer of s_U was trained to tell the
+    response that was given from a random one (`dialeval train ruber`); it needs no references.
+    Without references use blend=unreferenced.
+
+    mode=released is what PONE's code does: for s_R, words are what stands between whitespace, and
+    those without a vector share a random one. It reads a blank response as one unknown word, where
+    mode=paper gives no score. s_U is that of the same scorer in both modes.
+
+    The referenced half s_R (section 3.1) pools word vectors component by component: pooling=extrema
+    takes the largest and the smallest of each, pooling=average takes the mean instead, pooling=all
+    puts all three behind each other. See `embedding-average` for words and unknown words. An
+    undefined cosine is 0 in mode=released.
+    """
 
     name = "ruber"
     citation = (
@@ -101,3 +182,121 @@ class Ruber(BlendedMetric):
 
     def _referenced(self) -> ReferencedHalf:
         return ReferencedHalf(self.model, self.mode, pooling=self.pooling)
+
+
+@dataclass(frozen=True)
+class BertRuber(BlendedMetric):
+    """Fit to the context, by a scorer on sentence vectors that learned from random negatives.
+
+    `bert-ruber`: does it fit the context, to a scorer on sentence vectors? (Ghazarian et al., 2019)
+
+        s_U = sigmoid( MLP [ q ; q^T M r ; r ] )      q, r: pooled states of an encoder
+        s_R = cos( vector of the response, vector of the reference )
+
+    The scorer of s_U was trained to tell the response that was given from a random one (`dialeval
+    train bert-ruber`); how the turns before the response become q is what it was trained with. s_R
+    takes the vectors of the same encoder. The
+    score is s_U, as in the tables of PONE (Lan et al., TOIS 2020), unless a blend is asked for.
+
+    mode=released is what PONE's code does: s_U is put on a scale from 0 to 1 over the run, which
+    moves no correlation; a blank text is read as `[UNK]`, and s_R is 0 where one side is blank. In
+    mode=paper a blank response gets no score, and a blank reference is none.
+    """
+
+    name = "bert-ruber"
+    citation = (
+        "Ghazarian, Wei, Galstyan, Peng: Better Automatic Evaluation of Open-Domain Dialogue"
+        " Systems with Contextualized Embeddings. NeuralGen 2019"
+    )
+
+    model: str = model_option("bert-ruber", "the trained scorer; its encoder serves both halves")
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        response = sample.response or ""
+        if self.mode == "paper" and not response.strip():
+            return ()
+        fit = Judge(self.model, tuple(turn.text for turn in sample.context), response)
+        texts = (response, *sample.references) if sample.references else ()
+        return [fit, *(Embed(self.model, text) for text in texts)]
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        if not answers:
+            return Score.missing("empty response")
+        fit, *vectors = answers
+        near = self._referenced(sample, vectors) if vectors else None
+        return self.blended(Judgement.read(fit), near)
+
+    def _referenced(self, sample: Sample, vectors: Sequence[Answer]) -> Score:
+        response, *references = vectors
+        blank = not (sample.response or "").strip()
+        cosines = [
+            0.0 if blank or not text.strip() else _cosine(response, vector)
+            for text, vector in zip(sample.references, references, strict=True)
+            if self.mode == "released" or text.strip()
+        ]
+        return Score(max(cosines)) if cosines else Score.missing("empty reference")
+
+
+def _cosine(first: Answer, second: Answer) -> float:
+    """0 where a vector is zero, which no encoder gives."""
+    import numpy as np
+
+    x, y = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    norms = math.sqrt(float(x @ x) * float(y @ y))
+    return float(np.clip(x @ y / norms, -1.0, 1.0)) if norms else 0.0
+
+
+@dataclass(frozen=True)
+class Pone(Metric):
+    """Fit to the context, by a scorer on sentence vectors that learned from hard cases.
+
+    `pone`: does it fit the context, to a scorer that learned from hard cases? (Lan et al., 2020)
+
+        s_U = sigmoid( MLP [ q ; q^T M r ; r ] )      q, r: pooled states of an encoder
+
+    The network is that of `bert-ruber`; what it learned from is PONE's own: negative samples that
+    are near to the right response, positive samples beyond the one in the corpus, and a filter for
+    labels that are wrong (`dialeval train pone`). How the turns before the response become q is
+    what it was trained with. References are not looked at.
+
+    mode=released is what the authors' code does: scores are put on a scale from 0 to 1 by their
+    smallest and largest value over the run, which moves no correlation, and a blank response is
+    read as `[UNK]`. In mode=paper it gets no score.
+    """
+
+    name = "pone"
+    version = 2
+    needs = frozenset({"context"})
+    citation = (
+        "Lan, Mao, Wei, Gao, Huang: PONE: A Novel Automatic Evaluation Metric for Open-Domain"
+        " Generative Dialogue Systems. TOIS 2020"
+    )
+
+    model: str = model_option("pone", "the trained scorer")
+    mode: Literal["paper", "released"] = option("paper", "the paper, or the authors' code")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Scales of another run may put a value outside 0 to 1."""
+        return (-math.inf, math.inf) if self.mode == "released" else (0.0, 1.0)
+
+    def ask(self, sample: Sample) -> Sequence[Question]:
+        response = sample.response or ""
+        if self.mode == "paper" and not response.strip():
+            return ()
+        return [Judge(self.model, tuple(turn.text for turn in sample.context), response)]
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        if not answers:
+            return Score.missing("empty response")
+        fit = Judgement.read(answers[0])
+        return Score(fit.value, {"unreferenced": fit.value}, fit.note)
+
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("unreferenced", "how well the response fits, before any scaling"),)
+
+    def scales(self) -> Mapping[str, CalibrationKind]:
+        return {"unreferenced": "minmax"} if self.mode == "released" else {}
+
+    def combine(self, scaled: Mapping[str, float]) -> float:
+        return scaled["unreferenced"]

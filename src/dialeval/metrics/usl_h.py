@@ -22,8 +22,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part
-from dialeval.metrics.mme_judges import MmeFluency, MmeRelevance, judged_turns, nothing_to_judge
-from dialeval.metrics.mme_specificity import MmeSpecificity, is_cut, measures
+from dialeval.metrics.mme import (
+    MmeFluency,
+    MmeRelevance,
+    MmeSpecificity,
+    is_cut,
+    judged_turns,
+    measures,
+    nothing_to_judge,
+)
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import Answer, Judgement, Question, TokenLogProbs

@@ -5,6 +5,12 @@ sizes than those of the next, and small things that live on lie between them: wh
 into pieces that fit nothing, and a process that holds 120 MB grows by 30 MB with every thousand
 texts that it encodes. Given back after every thousand tokens or more (`encoder`, `causal_lm`), it
 stays as it is; a call takes at most 5 % longer.
+
+A tokenizer without transformers: what our models use of one, on top of `tokenizers`.
+
+The vocabulary, the rules and the special tokens all stand in `tokenizer.json`; importing
+transformers to read them would take longer than scoring a few dialogues. Some tokenizers are more
+than their file says (classes that change it as they load); those are left to transformers.
 """
 
 from __future__ import annotations
@@ -16,10 +22,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
-from dialeval.models import plain_tokenizer
+from dialeval.model_store.weights import read_json
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
 
 UNSTATED = 1 << 20
 """transformers writes 1e30 where a tokenizer does not know the length that its model can take."""
@@ -90,7 +100,7 @@ def merged_by_peft(model: Any, adapter: Path) -> Any:
 
 def light_tokenizer(directory: Path) -> Any:
     """A tokenizer for models that only read: without transformers, where that can be."""
-    return plain_tokenizer.load(directory) or load_tokenizer(directory)
+    return plain_tokenizer(directory) or load_tokenizer(directory)
 
 
 def text_tokenizer(directory: Path) -> Any:
@@ -182,3 +192,183 @@ def _malloc_trim() -> Callable[[int], int] | None:
     except (AttributeError, OSError, TypeError):  # macOS, musl; Windows has no CDLL(None)
         return None
     return trim
+
+
+BERT = {"BertTokenizer", "BertTokenizerFast"}
+AS_THEIR_FILE_SAYS = BERT | {"PreTrainedTokenizerFast"}
+SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token")
+SPECIAL_AND_MASK = (*SPECIAL, "mask_token")
+UNKNOWN_LENGTH = int(1e30)
+"""What transformers says where the file does not know how much its model can read."""
+
+BERT_DEFAULTS = {
+    "do_lower_case": True,
+    "strip_accents": None,
+    "tokenize_chinese_chars": True,
+    "unk_token": "[UNK]",
+    "sep_token": "[SEP]",
+    "pad_token": "[PAD]",
+    "cls_token": "[CLS]",
+    "mask_token": "[MASK]",
+}
+READ_HERE = {
+    "tokenizer_class",
+    "model_max_length",
+    "model_input_names",
+    "chat_template",
+    "added_tokens_decoder",
+    *SPECIAL_AND_MASK,
+}
+WITHOUT_EFFECT = {
+    "backend",
+    "clean_up_tokenization_spaces",
+    "do_basic_tokenize",
+    "is_local",
+    "local_files_only",
+    "max_length",
+    "name_or_path",
+    "pad_to_multiple_of",
+    "pad_token_type_id",
+    "padding_side",
+    "stride",
+    "truncation_strategy",
+}
+"""On ids, as long as nobody asks for padding. With any other option transformers is asked."""
+
+
+def plain_tokenizer(directory: Path) -> PlainTokenizer | None:
+    """The tokenizer of a directory; None if transformers has to read it."""
+    config = read_json(directory / "tokenizer_config.json")
+    file = directory / "tokenizer.json"
+    is_bert = config.get("tokenizer_class") in BERT
+    if is_bert:
+        config = BERT_DEFAULTS | config
+    if not _is_plain(directory, config) or not file.is_file():
+        return None
+    from tokenizers import Tokenizer
+
+    try:
+        backend = Tokenizer.from_file(str(file))
+    except Exception as error:  # tokenizers has no narrower one
+        raise UsageError(f"{file}: not a tokenizer ({error}).") from error
+    if _adds_tokens(config, backend) or (is_bert and not _follows(config, backend)):
+        return None
+    backend.no_truncation()
+    backend.no_padding()
+    return PlainTokenizer(backend, config, "token_type_ids" if is_bert else "")
+
+
+def _is_plain(directory: Path, config: dict[str, Any]) -> bool:
+    """Whether all that matters of the configuration is heeded here."""
+    of_class = set(BERT_DEFAULTS) if config.get("tokenizer_class") in BERT else set()
+    heeded = READ_HERE | WITHOUT_EFFECT | of_class
+    legacy = read_json(directory / "special_tokens_map.json")
+    return (
+        config.get("tokenizer_class") in AS_THEIR_FILE_SAYS
+        and config.get("truncation_side", "right") == "right"
+        and all(
+            value is None or name in heeded
+            for name, value in config.items()
+            if name != "truncation_side"
+        )
+        and all(_text(config.get(name)) == _text(token) for name, token in legacy.items())
+        and not (directory / "chat_template.jinja").exists()
+    )
+
+
+def _adds_tokens(config: dict[str, Any], backend: Tokenizer) -> bool:
+    added = config.get("added_tokens_decoder") or {}
+    return any(
+        backend.token_to_id(_text(token) or "") != int(number) for number, token in added.items()
+    )
+
+
+def _follows(config: dict[str, Any], backend: Tokenizer) -> bool:
+    """BERT's rules stand in both files, and the configuration would win."""
+    rules = backend.normalizer
+    return (
+        type(rules).__name__ == "BertNormalizer"
+        and type(backend.pre_tokenizer).__name__ == "BertPreTokenizer"
+        and rules.clean_text
+        and rules.lowercase == config["do_lower_case"]
+        and rules.strip_accents == config["strip_accents"]
+        and rules.handle_chinese_chars == config["tokenize_chinese_chars"]
+    )
+
+
+def _text(token: Any) -> str | None:
+    return token.get("content") if isinstance(token, dict) else token
+
+
+class PlainTokenizer:
+    """The part of transformers' interface that dialeval uses, under the same names."""
+
+    is_fast = True
+
+    def __init__(self, backend: Tokenizer, config: dict[str, Any], kinds: str = "") -> None:
+        self.backend_tokenizer = backend
+        self.model_max_length = int(config.get("model_max_length") or UNKNOWN_LENGTH)
+        self.chat_template = config.get("chat_template")
+        names = ["input_ids", *([kinds] if kinds else []), "attention_mask"]
+        self.model_input_names = list(config.get("model_input_names") or names)
+        for name in SPECIAL_AND_MASK:
+            text = _text(config.get(name))
+            setattr(self, name, text)
+            setattr(self, f"{name}_id", backend.token_to_id(text) if text else None)
+
+    def __len__(self) -> int:
+        return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
+
+    def get_vocab(self) -> dict[str, int]:
+        return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
+
+    def get_added_vocab(self) -> dict[str, int]:
+        added = self.backend_tokenizer.get_added_tokens_decoder()
+        return {token.content: number for number, token in added.items()}
+
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        pair: str | Sequence[str] | None = None,
+        *,
+        add_special_tokens: bool = True,
+        truncation: bool = False,
+        max_length: int | None = None,
+        return_token_type_ids: bool = False,
+        verbose: bool = True,
+    ) -> SimpleNamespace:
+        """`input_ids` and `token_type_ids` of a text, of a pair, or of a list of either."""
+        backend = self.backend_tokenizer
+        if truncation:
+            backend.enable_truncation(max_length or self.model_max_length)
+        try:
+            if isinstance(text, str):
+                return _one(backend.encode(text, pair, add_special_tokens=add_special_tokens))
+            inputs = list(text) if pair is None else list(zip(text, pair, strict=True))
+            found = backend.encode_batch(inputs, add_special_tokens=add_special_tokens)
+        finally:
+            backend.no_truncation()
+        return SimpleNamespace(
+            input_ids=[one.ids for one in found], token_type_ids=[one.type_ids for one in found]
+        )
+
+    def apply_chat_template(
+        self, messages: Sequence[dict[str, str]], *, tokenize: bool = False
+    ) -> str:
+        """The template is a program of a stranger: it runs in jinja's sandbox."""
+        from jinja2 import TemplateError
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        def complain(message: str) -> None:
+            raise TemplateError(message)
+
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment.globals["raise_exception"] = complain
+        tokens = {name: getattr(self, name) for name in SPECIAL if getattr(self, name)}
+        return environment.from_string(str(self.chat_template)).render(
+            messages=messages, add_generation_prompt=False, **tokens
+        )
+
+
+def _one(encoding: Encoding) -> SimpleNamespace:
+    return SimpleNamespace(input_ids=encoding.ids, token_type_ids=encoding.type_ids)

@@ -30,8 +30,8 @@ from dialeval.errors import UsageError
 from dialeval.model_store.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.model_store.weights import replace_weights
 from dialeval.models.encoder import Encoder, Tokens
+from dialeval.models.layout import EncoderInput, Segment
 from dialeval.models.loading import choose_device, load_tokenizer, silence, text_tokenizer
-from dialeval.models.segments import EncoderInput, Segment
 from dialeval.networks import bert
 from dialeval.networks.low_rank import low_rank_tensors, merge_low_rank
 from dialeval.question import Answer, MaskedLikelihood, Question, cannot_answer

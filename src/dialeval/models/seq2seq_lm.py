@@ -7,7 +7,7 @@ a short follow-up. So several dialogues form a batch, the first text of each is 
 then the second of each, and so on. What a text has in common with the one before it, at least the
 start token, is not read again.
 
-Encoder input: see `segments`. What does not fit (BlenderBot reads 128 tokens) is cut from the
+Encoder input: see `layout`. What does not fit (BlenderBot reads 128 tokens) is cut from the
 turns; the text only if it is too long by itself.
 
 The decoder begins with the model's start token, with or without `start`. `end` is the mark that
@@ -27,9 +27,8 @@ import torch
 
 from dialeval.errors import JobError, UsageError
 from dialeval.models.causal_lm import to_answer
-from dialeval.models.layout import OUTSIDE, Written
+from dialeval.models.layout import OUTSIDE, SEPARATORS, EncoderInput, Written
 from dialeval.models.loading import is_out_of_memory, load_language_model, window_of
-from dialeval.models.segments import SEPARATORS, EncoderInput
 from dialeval.question import Answer, Likelihood, Question, cannot_answer
 
 TOKENS_PER_BATCH = 2048

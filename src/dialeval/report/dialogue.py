@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from dialeval.metrics.ngram_entropy import count_ngrams
+from dialeval.metrics.diversity import count_ngrams
 
 # What stands behind a score, from the parts that a run keeps with it.
 

@@ -26,7 +26,7 @@ from dialeval.compose.leave_one_out import (
     try_on,
 )
 from dialeval.metrics.composition import Composition
-from dialeval.metrics.mme_judges import MME_CITATION
+from dialeval.metrics.mme import MME_CITATION
 from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
 from dialeval.studies.dstc10_table import MEANS
 from dialeval.studies.mme_ablation import percent

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dialeval.engine.answers import Answerer
-from dialeval.engine.cache import AnswerCache, default_cache_path
+from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
 from dialeval.models.quality_stack import COUNTED, FEATURES, NEAR, Floats
 from dialeval.models.source import Models
 from dialeval.question import ASPECTS

@@ -18,7 +18,7 @@ from dialeval.compose.fitting import OURS, SCALES, FitOptions
 from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out
 from dialeval.metrics.composition import Power
-from dialeval.metrics.mme_judges import MME_CITATION
+from dialeval.metrics.mme import MME_CITATION
 from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 
 import dialeval
-from dialeval.metrics.ngram_entropy import ngram_entropy
+from dialeval.metrics.diversity import ngram_entropy
 from dialeval.studies.holistic_raters import CITED, PAPER, RECOMPUTED
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 

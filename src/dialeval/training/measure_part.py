@@ -25,7 +25,7 @@ import numpy as np
 
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
-from dialeval.metrics.mme_specificity import MmeSpecificity, measures
+from dialeval.metrics.mme import MmeSpecificity, measures
 from dialeval.model_store.locate import locate
 from dialeval.model_store.scorer_directory import DESCRIPTION, read_scorer
 from dialeval.model_store.weights import read_json

@@ -22,8 +22,7 @@ from dialeval.storage import sample_schema, table_to_samples
 from dialeval.web.side_by_side import then_and_now, verdict
 
 if TYPE_CHECKING:
-    from dialeval.engine.answers import Answerer
-    from dialeval.engine.cache import AnswerCache
+    from dialeval.engine.answers import AnswerCache, Answerer
     from dialeval.metric import Metric
     from dialeval.question import ModelSource
     from dialeval.runs.run import Run
@@ -147,8 +146,7 @@ class Rescorer:
 
     def _answers(self) -> Answerer:
         """Made when the first question is asked: string metrics need no model and no cache."""
-        from dialeval.engine.answers import Answerer
-        from dialeval.engine.cache import AnswerCache, default_cache_path
+        from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
 
         if self._answerer is None:
             self._cache = AnswerCache(default_cache_path())

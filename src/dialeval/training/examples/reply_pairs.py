@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dialeval.models.segments import EncoderInput
+from dialeval.models.layout import EncoderInput
 from dialeval.training.examples.corpora import Dialogue
 
 BUCKET = 4

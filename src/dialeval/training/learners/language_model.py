@@ -104,7 +104,7 @@ class LanguageModelLearner(NetworkLearner):
 
 def encode_dialogues(tokenizer: Any, dialogues: Sequence[Dialogue], block: int) -> list[list[int]]:
     """Token ids of each dialogue, turn by turn as in the layout `plain`; a long end is cut."""
-    from dialeval.models.segments import start_token
+    from dialeval.models.layout import start_token
 
     start = start_token(tokenizer)
     encoded = []

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from dialeval.models.layout import EncoderInput
 from dialeval.models.loading import batches_by_length, positions_of, window_of
 from dialeval.models.masked_lm import MaskedNetwork, masked_log_probs, passes
-from dialeval.models.segments import EncoderInput
 from dialeval.training.loop import NetworkLearner, Validation
 from dialeval.training.recipe import Counted
 

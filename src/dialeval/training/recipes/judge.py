@@ -72,8 +72,7 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
                 )
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedRatings:
-        from dialeval.engine.answers import Answerer
-        from dialeval.engine.cache import AnswerCache, default_cache_path
+        from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
         from dialeval.model_store.locate import locate
         from dialeval.models.quality_stack import StackConfig
         from dialeval.models.source import Models

@@ -119,7 +119,7 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
         """Of each set, exactly and as the metric asks by default."""
         import numpy as np
 
-        from dialeval.metrics.mme_specificity import MmeSpecificity as Metric
+        from dialeval.metrics.mme import MmeSpecificity as Metric
 
         masks = {"one piece at a time": 0, "as the metric asks": Metric().masks}
         scores: dict[str, float | None] = {}
