@@ -3,7 +3,7 @@
     DIALEVAL_DATA=DIR python scripts/build_rated_exchanges.py
 
 DIR/rated holds the rated sets. No training learns from them (see
-`dialeval.training.examples.rated_exchanges`). The fine-tuning files of `engage` are no rated set:
+`dialeval.training.examples.corpora`). The fine-tuning files of `engage` are no rated set:
 the engagement sub-metric is trained on them. The script prints one line for each set.
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from dialeval.places import data_directory
 from dialeval.readers import load
 from dialeval.sample import Sample
-from dialeval.training.examples.corpora import Dialogue
-from dialeval.training.examples.rated_exchanges import (
+from dialeval.training.examples.corpora import (
     SHIPPED,
+    Dialogue,
     RatedExchanges,
     exchanges_of,
     write_exchanges,

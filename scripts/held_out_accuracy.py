@@ -19,9 +19,8 @@ from statistics import fmean
 
 from dialeval.cli.terminal import counting_bar, print_table
 from dialeval.model_store.locate import locate
-from dialeval.training.examples.embeddings import embed
 from dialeval.training.examples.pair_corpus import PairCorpus, load_pairs
-from dialeval.training.examples.pair_vectors import pair_vectors, random_negatives
+from dialeval.training.examples.pair_vectors import embed, pair_vectors, random_negatives
 from dialeval.training.learners.pair_scorer import accuracy
 from dialeval.training.recipes.bert_ruber import load_scorer
 

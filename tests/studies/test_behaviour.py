@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from dialeval.examples.behaviour import behaviour_pairs
+from dialeval.examples import behaviour_pairs
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
 

@@ -11,6 +11,7 @@ import pytest
 
 from dialeval.errors import InputError, UsageError
 from dialeval.sample import Rating
+from dialeval.training.examples.corpora import RatedExchanges, exchanges_of
 from dialeval.training.examples.engagement import (
     Engaging,
     balance,
@@ -20,7 +21,6 @@ from dialeval.training.examples.engagement import (
     soft_label,
     without_rated,
 )
-from dialeval.training.examples.rated_exchanges import RatedExchanges, exchanges_of
 
 NOTHING = RatedExchanges(())
 LONG_REPLY = "The orchestra played three encores before anybody thought of leaving the hall."

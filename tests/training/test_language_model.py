@@ -16,10 +16,9 @@ from dialeval.generation.generator import load_generator
 from dialeval.models.source import Models
 from dialeval.question import Likelihood, TokenLogProbs
 from dialeval.sample import Turn
-from dialeval.training.examples import rated_exchanges
-from dialeval.training.examples.corpora import load_corpus
-from dialeval.training.examples.rated_exchanges import RatedExchanges, exchanges_of
-from dialeval.training.learners.language_model import LanguageModelLearner
+from dialeval.training.examples import corpora
+from dialeval.training.examples.corpora import RatedExchanges, exchanges_of, load_corpus
+from dialeval.training.learners.language_models import LanguageModelLearner
 from dialeval.training.recipes.lm import LanguageModel
 from dialeval.training.run import train
 
@@ -80,7 +79,7 @@ def test_a_dialogue_of_a_rated_set_is_not_learned_from(tmp_path, corpus, base, m
     with (corpus / "train" / "dialogues_train.txt").open("a") as file:
         file.write(" __eou__ ".join(shared) + "\n")
     rated = RatedExchanges((exchanges_of("ours", 1, [shared]),))
-    monkeypatch.setattr(rated_exchanges, "known_exchanges", lambda: rated)
+    monkeypatch.setattr(corpora, "known_exchanges", lambda: rated)
     card = train(recipe_of(base, epochs=1, learning_rate=0.0), corpus, tmp_path / "mine")
     assert card.data["train dialogues"] == 24
     assert card.data["dialogues left out because rated sets share them"] == 1
@@ -154,7 +153,7 @@ def test_several_corpora_are_learned_from_as_one(tmp_path):
     for name in "ab":
         rows = [[f"hello {name} {i}", f"the cat {i} of {name}"] for i in range(40)]
         paths.append(write_dialogues(tmp_path / f"{name}.jsonl", rows))
-    both, _ = rated_exchanges.load_unrated(paths)
+    both, _ = corpora.load_unrated(paths)
     one, other = (load_corpus(path) for path in paths)
     assert both.name == "a.jsonl+b.jsonl"
     assert both.train == one.train + other.train

@@ -28,7 +28,7 @@ from dialeval.question import MaskedLikelihood, TokenLogProbs
 from dialeval.registry import make_metric
 from dialeval.sample import Sample
 from dialeval.training.examples.pair_corpus import load_pairs
-from dialeval.training.learners.masked_lm import MaskedLMLearner
+from dialeval.training.learners.language_models import MaskedLMLearner
 from dialeval.training.recipe import Progress
 from dialeval.training.recipes.mme_specificity import MmeSpecificity
 from dialeval.training.run import train

@@ -17,12 +17,11 @@ from dialeval.augment.queries import Query
 from dialeval.errors import UsageError
 from dialeval.models.pair_scorer import last_words
 from dialeval.sample import Turn
-from dialeval.training.examples import embeddings, positives
-from dialeval.training.examples.corpora import SPLITS, load_corpus
-from dialeval.training.examples.embeddings import embed
+from dialeval.training.examples import pair_vectors, positives
+from dialeval.training.examples.corpora import SPLITS, RatedExchanges, exchanges_of, load_corpus
 from dialeval.training.examples.pair_corpus import Pair, load_pairs
+from dialeval.training.examples.pair_vectors import embed
 from dialeval.training.examples.positives import generator_of, make_positives
-from dialeval.training.examples.rated_exchanges import RatedExchanges, exchanges_of
 
 
 @pytest.fixture
@@ -126,7 +125,7 @@ def test_vectors_are_read_without_loading_them(monkeypatch):
 
 
 def test_a_killed_embedding_goes_on_after_its_last_chunk(monkeypatch):
-    monkeypatch.setattr(embeddings, "CHUNK", 10)
+    monkeypatch.setattr(pair_vectors, "CHUNK", 10)
     texts = ["x" * (i + 1) for i in range(35)]
 
     class Dying(LengthModels):

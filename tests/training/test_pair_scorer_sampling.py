@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 pytest.importorskip("torch", reason="needs the extra 'models'")
 
 from dialeval.errors import UsageError
-from dialeval.training.examples.bm25 import BM25, words
 from dialeval.training.examples.negatives import (
+    BM25,
     SAMPLERS,
     NegativeSampler,
     SamplerOptions,
     selection_probabilities,
+    words,
 )
-from dialeval.training.learners.label_filter import Labels, filter_labels
+from dialeval.training.learners.pair_scorer import Labels, filter_labels
 
 
 def sampler(texts, vectors=None, **options):

@@ -27,8 +27,14 @@ from dialeval.training.learners.decision_boundary import (
     find_view,
     products,
 )
-from dialeval.training.learners.label_filter import FilterOptions, Labels, released_filter
-from dialeval.training.learners.pair_scorer import PairBatch, PairScorerLearner, make_network
+from dialeval.training.learners.pair_scorer import (
+    FilterOptions,
+    Labels,
+    PairBatch,
+    PairScorerLearner,
+    make_network,
+    released_filter,
+)
 from dialeval.training.recipes.bert_ruber import BertRuber, load_scorer
 from dialeval.training.recipes.pone import Pone
 from dialeval.training.run import train as run

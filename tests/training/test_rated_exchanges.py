@@ -7,8 +7,8 @@ import pytest
 from training.chat_files import write_dialogues
 
 from dialeval.readers import load
-from dialeval.training.examples.corpora import Corpus
-from dialeval.training.examples.rated_exchanges import (
+from dialeval.training.examples.corpora import (
+    Corpus,
     RatedExchanges,
     exchanges_of,
     is_long,

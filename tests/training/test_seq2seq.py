@@ -20,23 +20,25 @@ from dialeval.models.source import Models  # noqa: E402
 from dialeval.question import Likelihood, TokenLogProbs  # noqa: E402
 from dialeval.sample import Turn  # noqa: E402
 from dialeval.training.examples.corpora import load_corpus  # noqa: E402
-from dialeval.training.examples.reply_pairs import ReplyPair, encode_pairs, make_batches  # noqa: E402
-from dialeval.training.examples.vocabulary import build_tokenizer  # noqa: E402
-from dialeval.training.learners.architectures import (  # noqa: E402
-    LstmArchitecture,
-    TransformerArchitecture,
+from dialeval.training.examples.reply_pairs import (  # noqa: E402
+    ReplyPair,
+    build_tokenizer,
+    encode_pairs,
+    make_batches,
 )
-from dialeval.training.learners.seq2seq import (  # noqa: E402
+from dialeval.training.learners.seq2seq import (  # noqa: E402  # noqa: E402
     LSTM_PAPER,
     TRANSFORMER_PAPER,
+    LstmArchitecture,
     Preset,
     Seq2SeqLearner,
     Seq2SeqOptions,
+    TransformerArchitecture,
     changed,
 )
+from dialeval.training.recipe import Settings  # noqa: E402
 from dialeval.training.recipes.seq2seq import Seq2Seq  # noqa: E402
 from dialeval.training.run import train  # noqa: E402
-from dialeval.training.settings import Settings  # noqa: E402
 
 OPTIONS = Seq2SeqOptions(vocabulary=300, history_tokens=24, reply_tokens=20, batch=8)
 LSTM = Preset(

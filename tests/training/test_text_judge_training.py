@@ -20,8 +20,8 @@ from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.models.source import Models
 from dialeval.question import Judge
-from dialeval.training.examples.labelled import Example, ExampleSets
-from dialeval.training.examples.word_vectors import load_word_vectors, mean_vectors
+from dialeval.training.examples.pair_corpus import Example, ExampleSets
+from dialeval.training.examples.pair_vectors import load_word_vectors, mean_vectors
 from dialeval.training.recipes.mme_engagement import MmeEngagement
 from dialeval.training.recipes.mme_fluency import MmeFluency
 from dialeval.training.recipes.mme_relevance import MmeRelevance
@@ -255,7 +255,7 @@ def test_the_card_tells_how_it_was_made(tmp_path, corpus, base):
 def test_every_recipe_with_a_metric_is_compared_with_people(tmp_path, base, corpus, monkeypatch):
     """The correlation on the card is that of the metric with the part, on the rated set here."""
     import dialeval
-    from dialeval.training import agreement
+    from dialeval.training import card
 
     rows = [
         {"id": str(n), "context": [{"text": "do you like it ?"}], "response": text}
@@ -267,7 +267,7 @@ def test_every_recipe_with_a_metric_is_compared_with_people(tmp_path, base, corp
     rated = tmp_path / "rated.jsonl"
     rated.write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.setattr(MmeFluency, "rated", {str(rated): "Overall"})
-    monkeypatch.setattr(agreement, "find_dataset", lambda name: rated)
+    monkeypatch.setattr(card, "find_dataset", lambda name: rated)
     out = tmp_path / "out"
     card = train(recipe_of("fluency", "", base, epochs=1), corpus, out)
     run = dialeval.score(dialeval.load(rated), [f"mme-fluency:model={out}"])

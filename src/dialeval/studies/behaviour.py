@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dialeval.examples.behaviour import behaviour_pairs
+from dialeval.examples import behaviour_pairs
 from dialeval.metric import Metric
 from dialeval.registry import make_metrics
 from dialeval.studies.study import Findings, Measured, Setting, Study, Table

@@ -128,7 +128,7 @@ def draw(directories: Mapping[str, Path], encoder: str, setting: Setting) -> Dra
 def _place(recipe: BertRuber, setting: Setting) -> Path:
     """A folder for everything that is trained alike on the same data."""
     from dialeval.models.source import Models
-    from dialeval.training.agreement import rated_here
+    from dialeval.training.card import rated_here
     from dialeval.training.examples.pair_corpus import load_pairs
     from dialeval.training.examples.positives import generator_of
 

@@ -24,7 +24,7 @@ from safetensors.torch import save_file
 
 from dialeval.errors import JobError, UsageError
 from dialeval.storage import atomic_path
-from dialeval.training.settings import Settings
+from dialeval.training.recipe import Settings
 
 CHECKPOINT = "checkpoint.safetensors"
 

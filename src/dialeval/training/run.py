@@ -26,9 +26,8 @@ from dialeval.model_store.weights import side_files, weight_files
 from dialeval.storage import locked
 from dialeval.training import loop
 from dialeval.training.card import Card, licence_of
-from dialeval.training.recipe import Progress, Recipe
+from dialeval.training.recipe import Progress, Recipe, Settings
 from dialeval.training.recipes import make_recipe
-from dialeval.training.settings import Settings
 
 STAGES = "stages"
 

@@ -5,14 +5,42 @@
     NAME           a data set by name: one of the above
 
 A split is a whole number of dialogues, and each dialogue counts once.
+
+The exchanges of rated sets, as hashes: what is never learned from, whatever lies on the machine.
+
+A metric that learned from a dialogue must not be compared with the people who rated it. So every
+training leaves out what the rated sets hold that dialeval knows. The sets themselves may not be
+passed on, and the same training has to give the same weights where they are absent: therefore
+`rated-exchanges.npz` ships with the package and holds hashes of their texts, made by
+`scripts/build_rated_exchanges.py`. A hash has 40 bits: about 100 000 of them are known, so that one
+exchange in ten million is left out by chance, and always the same one.
+
+    exchange   two turns in a row, letters and digits alone, without case
+    long turn  one turn of 40 letters or more
+
+The copies of a dialogue differ in spaces, case and punctuation (`don 't` and `Don't`), not in
+letters and digits. Short exchanges, such as thanks, are everyone's: only an exchange of 40 letters
+or more takes its dialogue with it.
+
+Contexts of HUMOD are one string each: what follows any of their sentence ends counts as the turn
+before the response. Contexts of DSTC7 have lost their stop words at the source, so that its
+exchanges would match nothing: only its long responses can be found again.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import resources
 from itertools import pairwise
 from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import UsageError
@@ -137,3 +165,209 @@ def _split(name: str, groups: list[list[Dialogue]]) -> Corpus:
 
 def _digest(dialogue: Dialogue) -> bytes:
     return hashlib.sha256("\x1f".join(dialogue).encode("utf-8", "replace")).digest()
+
+
+SHIPPED = "rated-exchanges.npz"
+
+Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class RatedSet:
+    """The hashes of one rated set, and how many rated items they are of."""
+
+    name: str
+    items: int
+    exchanges: frozenset[int]
+    long_turns: frozenset[int]
+
+
+@dataclass(frozen=True)
+class RatedExchanges:
+    """Rated sets by what can be recognised of them."""
+
+    sets: tuple[RatedSet, ...]
+
+    def sets_with_exchange(self, one: str, other: str) -> tuple[str, ...]:
+        """Names of the sets in which `other` follows `one`."""
+        found = self._exchanges.get(exchange_hash(one, other), ())
+        return tuple(self.sets[place].name for place in found)
+
+    def sets_with_long_turn(self, turn: str) -> tuple[str, ...]:
+        """Names of the sets in which the turn stands, which has to be a long one."""
+        found = self._long_turns.get(turn_hash(turn), ()) if is_long(turn) else ()
+        return tuple(self.sets[place].name for place in found)
+
+    def sets_with_dialogue(self, dialogue: Dialogue) -> tuple[str, ...]:
+        """Names of the sets that share a long exchange with the dialogue."""
+        found = {
+            name: None
+            for one, other in pairwise(dialogue)
+            if is_long(one, other)
+            for name in self.sets_with_exchange(one, other)
+        }
+        return tuple(found)
+
+    @property
+    def digest(self) -> str:
+        sha = hashlib.sha256()
+        for one in self.sets:
+            sha.update(f"{one.name} {one.items}\x1d".encode())
+            for hashes in (one.exchanges, one.long_turns):
+                sha.update(np.array(sorted(hashes), dtype="<u8").tobytes() + b"\x1d")
+        return sha.hexdigest()
+
+    def described(self) -> str:
+        """For a card: names, items, exchanges."""
+        return "; ".join(
+            f"{one.name} ({one.items:,} items, {len(one.exchanges):,} exchanges)"
+            for one in self.sets
+        )
+
+    @cached_property
+    def _exchanges(self) -> dict[int, tuple[int, ...]]:
+        return _places([one.exchanges for one in self.sets])
+
+    @cached_property
+    def _long_turns(self) -> dict[int, tuple[int, ...]]:
+        return _places([one.long_turns for one in self.sets])
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How much was not learned from because rated sets hold it, in all and by set. What several
+    sets hold counts for each of them, and once in all."""
+
+    rated: RatedExchanges
+    what: str = "dialogues"
+    count: int = 0
+    by_set: Mapping[str, int] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """For the card."""
+        shared = {one.name: self.by_set.get(one.name, 0) for one in self.rated.sets}
+        return {
+            f"{self.what} left out because rated sets share them": self.count,
+            f"{self.what} left out, by rated set": ", ".join(
+                f"{name} {count:,}" for name, count in shared.items()
+            )
+            or "no set",
+            "rated sets that are left out": self.rated.described() or "none",
+            "sha256 of their hashes": self.rated.digest,
+        }
+
+    def __add__(self, other: LeftOut) -> LeftOut:
+        both = Counter(self.by_set) + Counter(other.by_set)
+        return LeftOut(self.rated, self.what, self.count + other.count, both)
+
+
+def known_exchanges() -> RatedExchanges:
+    """Those of all rated sets that dialeval knows: what every training leaves out."""
+    return _shipped()
+
+
+@cache
+def _shipped() -> RatedExchanges:
+    with resources.files("dialeval.training").joinpath(SHIPPED).open("rb") as file:
+        return read_exchanges(file)
+
+
+def without_rated(corpus: Corpus, rated: RatedExchanges) -> tuple[Corpus, LeftOut]:
+    """The corpus without the dialogues that rated sets share. Held-out dialogues stay: nothing is
+    learned from them."""
+    kept, by_set = [], Counter[str]()
+    for dialogue in corpus.train:
+        if names := rated.sets_with_dialogue(dialogue):
+            by_set.update(names)
+        else:
+            kept.append(dialogue)
+    count = len(corpus.train) - len(kept)
+    return (
+        Corpus(corpus.name, tuple(kept), corpus.validation, corpus.test),
+        LeftOut(rated, "dialogues", count, by_set),
+    )
+
+
+def load_unrated(data: Sequence[Path], format: str | None = None) -> tuple[Corpus, LeftOut]:
+    """One or several corpora as one, without the dialogues that rated sets share."""
+    rated = known_exchanges()
+    kept, left_out = [], LeftOut(rated)
+    for path in data:
+        corpus, shared = without_rated(load_corpus(path, format), rated)
+        kept.append(corpus)
+        left_out += shared
+    if len(kept) == 1:
+        return kept[0], left_out
+    splits = {s: tuple(d for corpus in kept for d in getattr(corpus, s)) for s in SPLITS}
+    splits["train"] = without_overlap(splits["train"], (*splits["validation"], *splits["test"]))
+    return Corpus("+".join(corpus.name for corpus in kept), **splits), left_out
+
+
+def exchanges_of(name: str, items: int, dialogues: Iterable[Dialogue]) -> RatedSet:
+    """What is to be recognised of a rated set with these conversations."""
+    exchanges: set[int] = set()
+    long_turns: set[int] = set()
+    for dialogue in dialogues:
+        exchanges.update(exchange_hash(*pair) for pair in pairwise(dialogue) if any(pair))
+        long_turns.update(turn_hash(turn) for turn in dialogue if is_long(turn))
+    return RatedSet(name, items, frozenset(exchanges), frozenset(long_turns))
+
+
+def exchange_hash(one: str, other: str) -> int:
+    return _hash(f"{letters(one)}\x1f{letters(other)}")
+
+
+def turn_hash(turn: str) -> int:
+    return _hash(letters(turn))
+
+
+def is_long(*turns: str) -> bool:
+    return sum(len(letters(turn)) for turn in turns) >= LONG
+
+
+def write_exchanges(rated: RatedExchanges, path: Path) -> None:
+    """One column of hashes of each kind, sorted and as differences, which makes the file small;
+    beside it the sets of each hash, as bits."""
+    columns: dict[str, npt.NDArray[Any]] = {
+        "names": np.array([one.name for one in rated.sets]),
+        "items": np.array([one.items for one in rated.sets], dtype=np.int64),
+    }
+    for kind in ("exchanges", "long_turns"):
+        places = _places([getattr(one, kind) for one in rated.sets])
+        hashes = sorted(places)
+        bits = [sum(1 << place for place in places[number]) for number in hashes]
+        columns[kind] = np.diff(np.array(hashes, dtype=np.uint64), prepend=np.uint64(0))
+        columns[f"sets_of_{kind}"] = np.array(bits, dtype=np.uint64)
+    np.savez_compressed(path, allow_pickle=False, **columns)
+
+
+def read_exchanges(file: IO[bytes]) -> RatedExchanges:
+    with np.load(file, allow_pickle=False) as columns:
+        names, items = columns["names"].tolist(), columns["items"].tolist()
+        kinds = {
+            kind: [
+                _with_bit(columns[kind].cumsum(), columns[f"sets_of_{kind}"], place)
+                for place in range(len(names))
+            ]
+            for kind in ("exchanges", "long_turns")
+        }
+    found = zip(names, items, kinds["exchanges"], kinds["long_turns"], strict=True)
+    return RatedExchanges(tuple(RatedSet(*one) for one in found))
+
+
+def _with_bit(hashes: Hashes, bits: Hashes, place: int) -> frozenset[int]:
+    return frozenset(hashes[bits >> np.uint64(place) & np.uint64(1) == 1].tolist())
+
+
+def _places(sets: Sequence[frozenset[int]]) -> dict[int, tuple[int, ...]]:
+    """Hash -> the numbers of the sets that have it."""
+    found: dict[int, tuple[int, ...]] = {}
+    for place, hashes in enumerate(sets):
+        for number in hashes:
+            found[number] = (*found.get(number, ()), place)
+    return found
+
+
+def _hash(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=5).digest()
+    return int.from_bytes(digest, "little")

@@ -37,7 +37,7 @@ from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.sample import Rating, Sample, Turn, letters
 from dialeval.training.card import word_count
-from dialeval.training.examples.rated_exchanges import (
+from dialeval.training.examples.corpora import (
     LeftOut,
     RatedExchanges,
     is_long,

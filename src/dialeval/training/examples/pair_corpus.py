@@ -5,27 +5,29 @@ or all turns before it (multi-turn): the rule by which turns become one vector d
 
 Corpora have their splits, or are split by dialogue (`corpora`), and each pair counts once: what is
 held out is taken out of what is learned from, pair by pair. Dialogues that share an exchange with a
-rated set that dialeval knows are not learned from at all (`rated_exchanges`), so that agreement
+rated set that dialeval knows are not learned from at all (`corpora`), so that agreement
 with its raters can be reported. An utterance is its last 100 words, as the encoder will read it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dialeval.errors import UsageError
 from dialeval.models.pair_scorer import ContextRule, last_words
-from dialeval.training.examples.corpora import Dialogue, load_corpus
-from dialeval.training.examples.rated_exchanges import (
+from dialeval.training.examples.corpora import (
+    Dialogue,
     LeftOut,
     RatedExchanges,
     known_exchanges,
+    load_corpus,
     without_rated,
 )
 
@@ -155,3 +157,59 @@ def _draw(pairs: tuple[Pair, ...], most: int) -> tuple[Pair, ...]:
         return pairs
     chosen = np.random.default_rng(0).permutation(len(pairs))[:most]
     return tuple(pairs[i] for i in np.sort(chosen).tolist())
+
+
+# Examples with a target: turns, a response, and how good it is. What judges of text learn from.
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What is read, and how good it is, from 0 to 1."""
+
+    turns: tuple[str, ...]
+    response: str
+    target: float
+
+
+Examples = Callable[[int], Sequence[Example]]
+"""The examples of an epoch: always the same for the same epoch, and as many in each."""
+
+
+@dataclass(frozen=True)
+class ExampleSets:
+    """All examples of a recipe.
+
+    examples    to learn from, by epoch
+    validation  to choose the best epoch by
+    measured    further sets, by name, on which the accuracy is measured in the end
+    by_source   held-out examples of each source alone, for the table of the card
+    digest      of the data that the examples are made of
+    data        facts about the data, for the card
+    """
+
+    examples: Examples
+    validation: Sequence[Example]
+    digest: str
+    data: Mapping[str, Any]
+    measured: Mapping[str, Sequence[Example]] = field(default_factory=dict)
+    by_source: Mapping[str, Sequence[Example]] = field(default_factory=dict)
+
+    def first_digest(self) -> str:
+        """Whatever decides what is learned shows in the examples of the first epoch."""
+        sha = hashlib.sha256()
+        for example in (*self.examples(0), *self.validation):
+            row = "\x1f".join((*example.turns, example.response, repr(example.target)))
+            sha.update(row.encode("utf-8", "surrogatepass") + b"\x1e")
+        return sha.hexdigest()
+
+
+def drawn(items: Sequence[T], most: int | None, generator: np.random.Generator) -> list[T]:
+    """At most so many, at random; None: all of them, in random order."""
+    return [items[i] for i in generator.permutation(len(items))[:most].tolist()]
+
+
+def corpus_facts(corpus: PairCorpus) -> dict[str, Any]:
+    """What a card says about the dialogues that were learned from."""
+    return {"corpus": corpus.name, "sha256": corpus.digest(), **corpus.left_out.facts()}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
-from dialeval.examples.behaviour import behaviour_pairs
+from dialeval.examples import behaviour_pairs
 from dialeval.metrics.judge import assessed
 from dialeval.model_store.presets import PRESETS
 from dialeval.models.quality_stack import Floats, asked, features_of

@@ -23,7 +23,7 @@ from dialeval.errors import UsageError
 from dialeval.models.classifier import Segmented
 from dialeval.models.quality_judge import EMBEDDINGS, QualityNetwork, Reading, padded, taking_turns
 from dialeval.question import ASPECTS, NLI_LABELS
-from dialeval.training.examples.corpora import load_corpus
+from dialeval.training.examples.corpora import known_exchanges, load_corpus
 from dialeval.training.examples.faults import Exchange
 from dialeval.training.examples.inference_pairs import load_inference_pairs
 from dialeval.training.examples.judge import (
@@ -34,7 +34,6 @@ from dialeval.training.examples.judge import (
     inference_groups,
     spoiled_group,
 )
-from dialeval.training.examples.rated_exchanges import known_exchanges
 from dialeval.training.loop import Validation
 
 BAD_ANSWERS = 2

@@ -20,13 +20,15 @@ from dialeval.errors import JobError
 from dialeval.models.pair_scorer import PairScorerNetwork
 from dialeval.training.examples.negatives import NegativeSampler
 from dialeval.training.examples.pair_vectors import PairData, PairVectors
-from dialeval.training.learners.label_filter import FilterOptions, Labels, filter_labels
 from dialeval.training.learners.pair_scorer import (
+    FilterOptions,
+    Labels,
     PairScorerLearner,
+    filter_labels,
     make_network,
     score_variants,
 )
-from dialeval.training.settings import Settings
+from dialeval.training.recipe import Settings
 
 if TYPE_CHECKING:
     from dialeval.training.recipes.bert_ruber import BertRuber

@@ -31,7 +31,7 @@ from dialeval.models.text_judge import (
     TwinJudgeNetwork,
     TwinReading,
 )
-from dialeval.training.examples.labelled import Example, Examples
+from dialeval.training.examples.pair_corpus import Example, Examples
 from dialeval.training.loop import NetworkLearner, Validation, similar_batches
 
 PREDICTED_AT_ONCE = 64

@@ -29,17 +29,16 @@ from dialeval.training.recipe import (
     Prepared,
     Progress,
     Recipe,
+    Settings,
     epochs_option,
     patience_option,
 )
-from dialeval.training.settings import Settings
 
 if TYPE_CHECKING:
     from dialeval.models.pair_scorer import PairScorerConfig, PairScorerNetwork
     from dialeval.training.examples.negatives import NegativeSampler, SamplerName, SamplerOptions
     from dialeval.training.examples.pair_vectors import PairData, RatedPairs, Split
-    from dialeval.training.learners.label_filter import FilterOptions
-    from dialeval.training.learners.pair_scorer import Agreement
+    from dialeval.training.learners.pair_scorer import Agreement, FilterOptions
     from dialeval.training.learners.pair_scorer_stages import Fitted
     from dialeval.training.run import Training
 
@@ -128,13 +127,13 @@ class BertRuber(Recipe[PreparedPairs]):
     @property
     def filter_options(self) -> FilterOptions:
         """How labels of variants are filtered."""
-        from dialeval.training.learners.label_filter import FilterOptions
+        from dialeval.training.learners.pair_scorer import FilterOptions
 
         return FilterOptions("none")
 
     def filter_for(self, data: PairData) -> FilterOptions:
         """The filter as far as it applies: without variants there are no labels to filter."""
-        from dialeval.training.learners.label_filter import FilterOptions
+        from dialeval.training.learners.pair_scorer import FilterOptions
 
         return self.filter_options if len(data.train.variants) else FilterOptions("none")
 
@@ -265,7 +264,7 @@ class BertRuber(Recipe[PreparedPairs]):
         self, prepared: PreparedPairs, out: Path, progress: Progress
     ) -> dict[str, float | None]:
         """Of the scorer alone, seed by seed: the vectors of rated answers are at hand."""
-        from dialeval.training.agreement import title
+        from dialeval.training.card import title
 
         scores: dict[str, float | None] = {}
         for rated in prepared.rated:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.model_store.presets import PRESETS
 from dialeval.options import option
-from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, epochs_option
-from dialeval.training.settings import Settings
+from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, Settings, epochs_option
 
 if TYPE_CHECKING:
     from dialeval.models.quality_judge import QualityConfig, QualityNetwork

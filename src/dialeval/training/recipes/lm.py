@@ -22,13 +22,13 @@ from dialeval.training.recipe import (
     Measures,
     Prepared,
     Progress,
+    Settings,
     epochs_option,
     held_out_option,
 )
-from dialeval.training.settings import Settings
 
 if TYPE_CHECKING:
-    from dialeval.training.learners.language_model import LanguageModelLearner
+    from dialeval.training.learners.language_models import LanguageModelLearner
     from dialeval.training.run import Training
 
 
@@ -65,8 +65,8 @@ class LanguageModel(AdapterRecipe[PreparedLanguageModel]):
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedLanguageModel:
         from dialeval.models.source import Models
         from dialeval.training.adapters import add_adapters
-        from dialeval.training.examples.rated_exchanges import load_unrated
-        from dialeval.training.learners.language_model import (
+        from dialeval.training.examples.corpora import load_unrated
+        from dialeval.training.learners.language_models import (
             LanguageModelLearner,
             encode_dialogues,
         )

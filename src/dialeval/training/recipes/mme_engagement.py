@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dialeval.models.text_judge import TextJudgeConfig
     from dialeval.training.examples.engagement import Engaging
-    from dialeval.training.examples.labelled import Example, ExampleSets
+    from dialeval.training.examples.pair_corpus import Example, ExampleSets
     from dialeval.training.run import Training
 
 
@@ -72,7 +72,7 @@ class MmeEngagement(TextJudge):
         import numpy as np
 
         from dialeval.training.examples.engagement import load_engagement, matched_pairs
-        from dialeval.training.examples.labelled import ExampleSets
+        from dialeval.training.examples.pair_corpus import ExampleSets
 
         found = load_engagement(data)
 
@@ -138,7 +138,7 @@ class MmeEngagement(TextJudge):
 
 
 def _examples(found: Sequence[Engaging]) -> list[Example]:
-    from dialeval.training.examples.labelled import Example
+    from dialeval.training.examples.pair_corpus import Example
 
     return [Example((), one.text, one.target) for one in found]
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dialeval.models.text_judge import TextJudgeConfig
-    from dialeval.training.examples.labelled import Example, ExampleSets
-    from dialeval.training.examples.pair_corpus import Pair
+    from dialeval.training.examples.pair_corpus import Example, ExampleSets, Pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +56,14 @@ class MmeFluency(TextJudge):
         import numpy as np
 
         from dialeval.training.examples.fluency import STOPWORDS, fluency_example
-        from dialeval.training.examples.labelled import (
+        from dialeval.training.examples.pair_corpus import (
+            WHOLE,
             Example,
             ExampleSets,
             corpus_facts,
             drawn,
+            load_pairs,
         )
-        from dialeval.training.examples.pair_corpus import WHOLE, load_pairs
 
         corpus = load_pairs(data, "last", words=WHOLE)
         responses = corpus.responses(corpus.train)

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dialeval.models.text_judge import TextJudgeConfig, TwinJudgeConfig
-    from dialeval.training.examples.labelled import Example, ExampleSets
     from dialeval.training.examples.negatives import SamplerName
-    from dialeval.training.examples.pair_corpus import Pair, PairCorpus
+    from dialeval.training.examples.pair_corpus import Example, ExampleSets, Pair, PairCorpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +92,15 @@ class MmeRelevance(TextJudge):
     def example_sets(self, data: Sequence[Path]) -> ExampleSets:
         import numpy as np
 
-        from dialeval.training.examples.labelled import ExampleSets, corpus_facts, drawn
         from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
-        from dialeval.training.examples.pair_corpus import WHOLE, load_pairs
-        from dialeval.training.examples.word_vectors import load_word_vectors, mean_vectors
+        from dialeval.training.examples.pair_corpus import (
+            WHOLE,
+            ExampleSets,
+            corpus_facts,
+            drawn,
+            load_pairs,
+        )
+        from dialeval.training.examples.pair_vectors import load_word_vectors, mean_vectors
 
         corpus = load_pairs(data, "sum", words=WHOLE)
         table = load_word_vectors(self.vectors, self.name)
@@ -147,7 +151,7 @@ class MmeRelevance(TextJudge):
 
 
 def _example(corpus: PairCorpus, pair: Pair, wrong: str, generator: np.random.Generator) -> Example:
-    from dialeval.training.examples.labelled import Example
+    from dialeval.training.examples.pair_corpus import Example
 
     if generator.random() < 0.5:
         return Example(_turns(corpus, pair), wrong, 0.0)
@@ -156,7 +160,7 @@ def _example(corpus: PairCorpus, pair: Pair, wrong: str, generator: np.random.Ge
 
 def _right(corpus: PairCorpus, pair: Pair, generator: np.random.Generator) -> Example:
     from dialeval.training.examples.fluency import STOPWORDS, drop_stopwords
-    from dialeval.training.examples.labelled import Example
+    from dialeval.training.examples.pair_corpus import Example
 
     response = corpus.texts[pair.response]
     if generator.random() < 0.5:

@@ -1,6 +1,6 @@
 """`dialeval train mme-specificity`: an encoder learns to guess hidden word-pieces of responses.
 
-How surely it guesses them says how specific a response is (see `learners/masked_lm.py`).
+How surely it guesses them says how specific a response is (see `learners/language_models.py`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dialeval.training.recipe import (
     Measures,
     Prepared,
     Progress,
+    Settings,
     epochs_option,
     held_out_option,
 )
-from dialeval.training.settings import Settings
 
 if TYPE_CHECKING:
     from dialeval.models.masked_lm import MaskedNetwork
-    from dialeval.training.learners.masked_lm import MaskedLMLearner
+    from dialeval.training.learners.language_models import MaskedLMLearner
 
 
 @dataclass
@@ -60,7 +60,7 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedMaskedLM:
         from dialeval.models.source import Models
         from dialeval.training.examples.pair_corpus import WHOLE, load_pairs
-        from dialeval.training.learners.masked_lm import MaskedLMLearner
+        from dialeval.training.learners.language_models import MaskedLMLearner
 
         corpus = load_pairs(data, "last", words=WHOLE)
         held = {split: corpus.responses(getattr(corpus, split)) for split in ("validation", "test")}

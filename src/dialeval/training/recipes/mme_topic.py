@@ -23,10 +23,10 @@ from dialeval.training.recipe import (
     Prepared,
     Progress,
     Recipe,
+    Settings,
     epochs_option,
     patience_option,
 )
-from dialeval.training.settings import Settings
 
 if TYPE_CHECKING:
     from dialeval.models.topic_graph import TopicGraphConfig
@@ -98,8 +98,8 @@ class MmeTopic(Recipe[PreparedTopics]):
         from dialeval.models.source import Models
         from dialeval.models.topic_graph import TopicGraphConfig
         from dialeval.models.topic_keywords import make_tagger
+        from dialeval.training.examples.pair_vectors import load_word_vectors
         from dialeval.training.examples.topics import load_topics, read_graph
-        from dialeval.training.examples.word_vectors import load_word_vectors
         from dialeval.training.learners.topic_graph import TopicGraphLearner
 
         table = load_word_vectors(self.model, self.name)

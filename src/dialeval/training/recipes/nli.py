@@ -21,10 +21,10 @@ from dialeval.training.recipe import (
     Measures,
     Prepared,
     Progress,
+    Settings,
     epochs_option,
     held_out_option,
 )
-from dialeval.training.settings import Settings
 
 if TYPE_CHECKING:
     from dialeval.training.examples.inference_pairs import InferencePairs

@@ -2,7 +2,7 @@
 
 Lan et al. (TOIS 2020): negatives near to the true response (`examples/negatives.py`), more
 positives by EDA or a generator (`examples/positives.py`), and a filter for their labels
-(`learners/label_filter.py`).
+(`learners/pair_scorer.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dialeval.training.recipes.bert_ruber import BertRuber
 
 if TYPE_CHECKING:
     from dialeval.training.examples.negatives import SamplerOptions
-    from dialeval.training.learners.label_filter import FilterOptions
+    from dialeval.training.learners.pair_scorer import FilterOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class Pone(BertRuber):
 
     @property
     def filter_options(self) -> FilterOptions:
-        from dialeval.training.learners.label_filter import FilterOptions, released_filter
+        from dialeval.training.learners.pair_scorer import FilterOptions, released_filter
 
         if self.filter == "released":
             usual = released_filter(self.positives, self.threshold, self.rounds, self.doubtful)

@@ -17,10 +17,10 @@ from dialeval.training.recipe import (
     Prepared,
     Progress,
     Recipe,
+    Settings,
     epochs_option,
     patience_option,
 )
-from dialeval.training.settings import Settings
 
 if TYPE_CHECKING:
     from dialeval.models.ruber import RuberConfig
@@ -73,7 +73,7 @@ class Ruber(Recipe[PreparedRuber]):
         from dialeval.models.ruber import RuberConfig
         from dialeval.models.source import Models
         from dialeval.training.examples.pair_corpus import WHOLE, load_pairs
-        from dialeval.training.examples.word_vectors import load_word_vectors
+        from dialeval.training.examples.pair_vectors import load_word_vectors
         from dialeval.training.learners.ruber import RuberLearner, WordNumbers
 
         table = load_word_vectors(self.model, self.name)

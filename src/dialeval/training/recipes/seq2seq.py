@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dialeval.options import option
-from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, held_out_option
-from dialeval.training.settings import Settings
+from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, Settings, held_out_option
 
 if TYPE_CHECKING:
     from dialeval.training.examples.reply_pairs import ReplyPair
@@ -87,9 +86,8 @@ class Seq2Seq(Recipe[PreparedSeq2Seq]):
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedSeq2Seq:
         import torch
 
-        from dialeval.training.examples.rated_exchanges import load_unrated
-        from dialeval.training.examples.reply_pairs import encode_pairs
-        from dialeval.training.examples.vocabulary import build_tokenizer
+        from dialeval.training.examples.corpora import load_unrated
+        from dialeval.training.examples.reply_pairs import build_tokenizer, encode_pairs
         from dialeval.training.learners.seq2seq import Seq2SeqLearner, describe
 
         preset = self.chosen()

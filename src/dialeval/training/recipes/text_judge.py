@@ -19,14 +19,14 @@ from dialeval.training.recipe import (
     Measures,
     Prepared,
     Progress,
+    Settings,
     epochs_option,
     patience_option,
 )
-from dialeval.training.settings import Settings
 
 if TYPE_CHECKING:
     from dialeval.models.text_judge import TextJudgeConfig, TwinJudgeConfig
-    from dialeval.training.examples.labelled import Example, ExampleSets
+    from dialeval.training.examples.pair_corpus import Example, ExampleSets
     from dialeval.training.learners.text_judge import JudgeLearner
 
 
