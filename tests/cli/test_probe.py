@@ -268,7 +268,7 @@ def test_a_probe_that_was_stopped_goes_on_without_asking_twice(dialeval, tmp_pat
         assert not (out / "samples.jsonl").exists()
         refused = dialeval("score", str(out), "-m", "length")
         assert refused.code == 2
-        assert "not done" in refused.err
+        assert "unfinished" in refused.err
 
         arguments = ["probe", server.address, "--queries", queries, "-o", str(out)]
         done = dialeval(*arguments, "--json")

@@ -168,12 +168,14 @@ def test_a_probe_is_no_run_and_is_to_be_scored_first(dialeval, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["score", EXAMPLE], "With -o, the same command goes on where it stopped."),
-        (["train", "lm", "--data", "x", "-o", "y"], "Interrupted. The same command goes on"),
+        (["score", EXAMPLE], "With -o, repeat the command to resume."),
+        (["train", "lm", "--data", "x", "-o", "y"], "Interrupted. Repeat the command to resume."),
         (["doctor"], "Interrupted.\n"),
     ],
 )
-def test_an_interrupted_verb_says_whether_it_goes_on(dialeval, monkeypatch, arguments, message):
+def test_an_interrupted_verb_says_whether_it_can_be_resumed(
+    dialeval, monkeypatch, arguments, message
+):
     def interrupt(self, context):
         raise KeyboardInterrupt
 

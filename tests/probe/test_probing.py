@@ -216,7 +216,7 @@ def test_a_system_that_is_down_is_not_asked_for_ever(tmp_path):
     with pytest.raises(JobError, match=r"seems to be down \(cannot connect: refused\)"):
         probe(bot, queries(100), tmp_path / "p")
     assert len(bot.asked) == 10
-    with pytest.raises(InputError, match="not done"):
+    with pytest.raises(InputError, match="unfinished"):
         samples(tmp_path / "p")
     assert probe(Bot(), queries(100), tmp_path / "p").answered == 400
 

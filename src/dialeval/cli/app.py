@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Annotated, Any
 
@@ -30,14 +31,36 @@ from dialeval.cli import (
 from dialeval.version import __version__
 
 GOES_ON = {
-    "score": " With -o, the same command goes on where it stopped.",
-    "train": " The same command goes on where it stopped.",
+    "score": " With -o, repeat the command to resume.",
+    "train": " Repeat the command to resume.",
 }
-"""Verbs that take up what was interrupted; `probe` says so itself."""
+"""Verbs that resume; `probe` says so itself."""
+
+
+def show_plain_types(command: Any, context: Any) -> None:
+    """Shows no type beside a flag, and that of one value where several can be given."""
+    for parameter in command.get_params(context):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+        elif hasattr(parameter, "display_type_rich"):
+            shown = parameter.display_type_rich(context) or ""
+            plain = re.sub(r"list\[(.*)\]", r"\1", shown).replace(" range", "")
+            parameter.display_type_rich = lambda ctx, plain=plain: plain
 
 
 class Verbs(typer.core.TyperGroup):
     """Handles what typer would swallow: Ctrl-C and a reader of our output that went away."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        for one in (command, *getattr(command, "commands", {}).values()):
+            if one is not None:
+                show_plain_types(one, ctx)
+        return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        show_plain_types(self, ctx)
+        super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -56,7 +79,7 @@ class Verbs(typer.core.TyperGroup):
 app = typer.Typer(
     name="dialeval",
     cls=Verbs,
-    help="Judges open-domain dialogue: score answers, and measure how metrics agree with people.",
+    help="Score open-domain dialogue, and measure how well metrics agree with people.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -79,7 +102,7 @@ def dialeval(
         ),
     ] = False,
 ) -> None:
-    """Judges open-domain dialogue: score answers, and measure how metrics agree with people."""
+    """Score open-domain dialogue, and measure how well metrics agree with people."""
 
 
 app.command("score")(score.score)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Files = Annotated[
     list[str],
     typer.Argument(
-        help="Files or folders of dialogues, or data sets by name (see: dialeval data);"
+        help="Read these files or folders of dialogues, or data sets by name (see: dialeval data);"
         " - is standard input.",
         show_default=False,
     ),
@@ -25,7 +25,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         "-f",
-        help="Read as this format instead of looking at the content (see: dialeval data formats).",
+        help="Read files as this format instead of detecting it (see: dialeval data formats).",
         show_default=False,
     ),
 ]
@@ -33,42 +33,46 @@ Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--map",
-        help="FIELD=COLUMN: where a field is found, such as response=bot_answer.",
+        help="Read FIELD from COLUMN, given as FIELD=COLUMN, such as response=bot_answer. Repeat"
+        " for several.",
         show_default=False,
     ),
 ]
 RatingColumns = Annotated[
     list[str] | None,
-    typer.Option("--rating", help="A column that holds ratings.", show_default=False),
+    typer.Option(
+        "--rating", help="Read ratings from this column. Repeat for several.", show_default=False
+    ),
 ]
 Scales = Annotated[
     list[str] | None,
     typer.Option(
         "--scale",
-        help="QUALITY=LOW..HIGH: the rating scale, such as overall=1..5.",
+        help="Set the rating scale, given as QUALITY=LOW..HIGH, such as overall=1..5. Repeat for"
+        " several.",
         show_default=False,
     ),
 ]
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", min=1, help="Take only this many samples.", show_default=False),
+    typer.Option("--limit", min=1, help="Take at most this many samples.", show_default=False),
 ]
 Seed = Annotated[
     int | None,
     typer.Option(
         "--seed",
-        help="Take a random selection with --limit; the same seed takes the same one.",
+        help="With --limit, select samples at random; the same seed selects the same samples.",
         show_default=False,
     ),
 ]
 SkipBad = Annotated[
-    bool, typer.Option("--skip-bad", help="Leave out records with errors instead of stopping.")
+    bool, typer.Option("--skip-bad", help="Skip records with errors instead of stopping.")
 ]
 SystemPrompt = Annotated[
     Literal["leave-out", "facts"],
     typer.Option(
-        help="Leave out the system prompt of a chat log, or keep it as facts: metrics may then look"
-        " at it, and raters see it."
+        help="Leave out the system prompt of a chat log, or keep it as facts, which metrics may"
+        " read and raters see."
     ),
 ]
 LargestRecord = Annotated[
@@ -81,8 +85,8 @@ LargestRecord = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no remarks.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more details.")]
 
 
 def load_samples(

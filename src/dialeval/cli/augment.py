@@ -27,7 +27,7 @@ def augment(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Files of queries or dialogues, or a text file with a query per line;"
+            help="Read these files of queries or dialogues, or a text file with a query per line;"
             " - is standard input.",
             show_default=False,
         ),
@@ -37,9 +37,9 @@ def augment(
         typer.Option(
             "--with",
             "-w",
-            help="How: ws (synonyms from WordNet), eda (random words), ctg (a generator); with"
-            " options if need be: ws:mode=released, eda:variants=4, ctg:method=sample,top_k=10."
-            " Repeat.",
+            help="Choose how to make variants: ws (synonyms from WordNet), eda (random edits), ctg"
+            " (a generator), with options after a colon: ws:mode=released, eda:variants=4,"
+            " ctg:method=sample,top_k=10. Repeat for several.",
             show_default=False,
         ),
     ],
@@ -48,7 +48,7 @@ def augment(
         typer.Option(
             "--out",
             "-o",
-            help="The file to write, as JSON Lines. Without it, show the queries.",
+            help="Write the queries to this file as JSON Lines. Default: print them.",
             show_default=False,
         ),
     ] = None,
@@ -57,14 +57,15 @@ def augment(
         typer.Option(
             "--format",
             "-f",
-            help="Read as queries, text, or a format of: dialeval data formats.",
+            help="Read files as queries, as text, or as a format that `dialeval data formats`"
+            " lists.",
             show_default=False,
         ),
     ] = None,
     map: Columns = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, help="Take only this many queries.", show_default=False),
+        typer.Option("--limit", min=1, help="Take at most this many queries.", show_default=False),
     ] = None,
     seed: Annotated[
         int,
@@ -79,11 +80,11 @@ def augment(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Ask the same thing in other words.
+    """Write queries in other words.
 
-    Each query is the last turn of the user. It gets variants, which `dialeval probe` puts to a
-    chatbot to see how its answers vary. A variant that is the query itself, or one that is there
-    already, is left out and counted.
+    Each query is the last turn of the user. It gets variants, which `dialeval probe` asks a chatbot
+    to see how its answers vary. Variants that equal the query or another variant are left out and
+    counted.
     """
     from dialeval.augment import Tally, augment_file, augment_queries, make_augmenters, read_queries
     from dialeval.augment.augmenter import watched

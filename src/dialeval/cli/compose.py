@@ -191,7 +191,9 @@ def show(
     weights: Weights,
     quality: Annotated[
         list[str] | None,
-        typer.Option("--quality", help="Show only this quality. Repeat.", show_default=False),
+        typer.Option(
+            "--quality", help="Show only this quality. Repeat for several.", show_default=False
+        ),
     ] = None,
     correlations: Annotated[
         bool,

@@ -31,19 +31,22 @@ from dialeval.limits import USUAL
 if TYPE_CHECKING:
     from dialeval.datasets.fetch import Fetched
 
-app = typer.Typer(rich_markup_mode="markdown", help="Data sets by name; check and convert files.")
+app = typer.Typer(
+    rich_markup_mode="markdown", help="List and fetch public data sets; check and convert files."
+)
 
 Name = Annotated[
     str,
     typer.Argument(
-        help="A data set, such as fed, or a part of one: holistic/coherence.", show_default=False
+        help="Name a data set, such as fed, or a part of one, such as holistic/coherence.",
+        show_default=False,
     ),
 ]
 
 
 @app.callback(invoke_without_command=True)
 def data(context: typer.Context, as_json: Json = False) -> None:
-    """List public data sets and say which are here; fetch, check and convert dialogues."""
+    """List public data sets and whether they are installed; fetch, check and convert dialogues."""
     if context.invoked_subcommand is not None:
         return
     from dialeval.cli.terminal import print_table, say
@@ -66,7 +69,7 @@ def data(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def show(name: Name, as_json: Json = False) -> None:
-    """Everything that is known about one data set: source, licence, qualities, parts, files."""
+    """Show one data set: source, licence, qualities, parts, files."""
     from dialeval.cli.terminal import print_table, say
     from dialeval.datasets.catalogue import find_entry
     from dialeval.datasets.locate import inspect_dataset, scale_words
@@ -112,22 +115,24 @@ def get(
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from", help="Take it from this folder or file of yours.", show_default=False
+            "--from",
+            help="Copy it from this folder or file instead of downloading it.",
+            show_default=False,
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a download.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Download without asking.")] = False,
     accept_changed: Annotated[
         bool,
         typer.Option(
-            "--accept-changed", help="Keep files whose sha256 is not the one that dialeval knows."
+            "--accept-changed", help="Keep files even if their sha256 differs from the known one."
         ),
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fetch a data set from its public source, or take a copy that you have.
+    """Fetch a data set from its public source, or copy one that you have.
 
-    An interrupted download goes on where it stopped if the same command is given again.
+    Repeat the command to resume an interrupted download.
     """
     from dialeval.cli.terminal import fetch_bar, say
     from dialeval.datasets.catalogue import find_entry
@@ -184,7 +189,7 @@ def check(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Read files and list every problem as FILE:LINE: FIELD: PROBLEM. Exits 2 if there is one."""
+    """List every problem of files as FILE:LINE: FIELD: PROBLEM, and exit with 2 if there is one."""
     from dialeval.cli.show import show_check_report
     from dialeval.cli.terminal import progress_bar
     from dialeval.readers import check as examine
@@ -215,7 +220,7 @@ def convert(
         typer.Option(
             "--out",
             "-o",
-            help="The file to write: .jsonl, .jsonl.gz, .jsonl.zst or .parquet.",
+            help="Write to this file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet.",
             show_default=False,
         ),
     ],
@@ -231,7 +236,7 @@ def convert(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write dialogues in our own form, as JSONL or Parquet."""
+    """Write dialogues in dialeval's own form, as JSONL or Parquet."""
     from dialeval.cli.terminal import progress_bar, say
     from dialeval.readers import convert as write
 

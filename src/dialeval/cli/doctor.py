@@ -15,7 +15,7 @@ def doctor(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Runs to read from the first byte to the last. Left out: the installation.",
+            help="Check every byte of these runs. Without any, check the installation.",
             show_default=False,
         ),
     ] = None,
@@ -23,9 +23,9 @@ def doctor(
 ) -> None:
     """Check the installation, or every byte of some runs.
 
-    The installation is well if all parts are here, undamaged, and give the bundled example the
-    scores that it should have. A run is well if its files have the digests that its manifest names,
-    and its means are those of its scores.
+    An installation passes if all parts are present and undamaged, and give the bundled example the
+    stored scores. A run passes if its files have the digests that its manifest names, and its means
+    are those of its scores.
     """
     from dialeval.cli.terminal import print_table, say
     from dialeval.doctor import examine

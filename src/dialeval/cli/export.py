@@ -24,7 +24,7 @@ def export(
     run: Annotated[
         str,
         typer.Argument(
-            help="A run directory; or ratings: the file or the URL that dialeval rate --db has.",
+            help="Export this run, or these ratings: the file or URL of dialeval rate --db.",
             show_default=False,
         ),
     ],
@@ -32,9 +32,9 @@ def export(
         str | None,
         typer.Option(
             "--to",
-            help="csv, jsonl or parquet; of a run also latex, markdown or dstc10 (dialogue_id and"
-            " one score, to hand in), of ratings also answers (every answer by itself)."
-            " Default: what the name of the file says, else csv.",
+            help="Choose the format: csv, jsonl or parquet; for a run also latex, markdown or"
+            " dstc10 (dialogue_id and one score), for ratings also answers (one row per answer)."
+            " Default: by the name of the file, else csv.",
             show_default=False,
         ),
     ] = None,
@@ -43,7 +43,7 @@ def export(
         typer.Option(
             "--out",
             "-o",
-            help="The file to write; standard output if left out.",
+            help="Write to this file. Default: standard output.",
             show_default=False,
         ),
     ] = None,
@@ -51,15 +51,16 @@ def export(
         bool,
         typer.Option(
             "--raw",
-            help="Leave text as it is: spreadsheets may run cells that begin with =, +, - or @.",
+            help="Leave text unchanged, although spreadsheets may run cells that begin with =, +,"
+            " - or @.",
         ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the scores of a run, or what people rated, for other programs.
+    """Write the scores of a run, or collected ratings, for other programs.
 
-    Ratings come out as samples with ratings, one number per rater, without attention checks and
-    second showings: as dialeval raters, agree --scores and score read them.
+    Ratings are written as samples with one number per rater, without attention checks and second
+    showings. dialeval raters, agree --scores and score read this form.
     """
     from dialeval.cli.terminal import harmless_output, say
     from dialeval.readers.source import is_database

@@ -12,7 +12,10 @@ from dialeval.cli.arguments import Json
 
 def metrics(
     name: Annotated[
-        str | None, typer.Argument(help="A metric to describe.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Describe this metric. Without a name, list all metrics.", show_default=False
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

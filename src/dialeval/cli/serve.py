@@ -16,25 +16,26 @@ def serve(
         list[Path] | None,
         typer.Argument(
             metavar="DIR",
-            help="Runs, or directories that hold some. Default: runs/ and the current directory.",
+            help="Show these runs, or the runs in these directories. Default: runs/ and the"
+            " current directory.",
             show_default=False,
         ),
     ] = None,
     host: Annotated[
         str,
         typer.Option(
-            help="The address to listen on. Any but loopback can be reached by other machines and"
-            " needs a token."
+            help="Listen on this address. Other machines can reach any address but loopback, and"
+            " then need a token."
         ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
+        int, typer.Option(min=0, max=65535, help="Listen on this port; 0 chooses a free one.")
     ] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
-            help="What visitors must bring, once, in the address. Default: none on loopback, else"
-            " one is made and printed.",
+            help="Require this token in the address of the first visit. Default: none on loopback,"
+            " else a random one, which is printed.",
             show_default=False,
         ),
     ] = None,
@@ -42,19 +43,21 @@ def serve(
         list[str] | None,
         typer.Option(
             "--name",
-            help="A further name that this machine is called by in addresses. Repeat.",
+            help="Also accept this host name in addresses. Repeat for several.",
             show_default=False,
         ),
     ] = None,
-    open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    open_browser: Annotated[
+        bool, typer.Option("--open", help="Open the page in the browser.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the address as one line of JSON.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Shows runs in the browser: filter, sort, search, read dialogues, edit a response.
+    """Show runs in the browser: filter, sort, search, read dialogues, edit a response.
 
-    Nothing leaves the machine. Ctrl-C stops it.
+    Nothing leaves the machine. Ctrl-C stops the server.
     """
     from dialeval.cli.terminal import say
     from dialeval.web.serving import Serving, prepare

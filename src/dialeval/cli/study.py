@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 def study(
     name: Annotated[
         str | None,
-        typer.Argument(help="The study to run; without it, all are listed.", show_default=False),
+        typer.Argument(
+            help="Run this study. Without a name, list all studies.", show_default=False
+        ),
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
             "--model",
-            help="Ask this model instead of the embedded one (see: dialeval models). Repeat.",
+            help="Ask this model instead of the embedded one (see: dialeval models). Repeat for"
+            " several.",
             show_default=False,
         ),
     ] = None,
@@ -37,7 +40,8 @@ def study(
         typer.Option(
             "--metric",
             "-m",
-            help="Score with this metric instead of the study's own, where it takes any. Repeat.",
+            help="Score with this metric instead of the study's own, if the study accepts any."
+            " Repeat for several.",
             show_default=False,
         ),
     ] = None,
@@ -45,7 +49,8 @@ def study(
         list[str] | None,
         typer.Option(
             "--set",
-            help="Only this rated set, or a rated file, where a study takes any. Repeat.",
+            help="Use only this rated set or rated file, if the study accepts any. Repeat for"
+            " several.",
             show_default=False,
         ),
     ] = None,
@@ -53,15 +58,16 @@ def study(
         list[str] | None,
         typer.Option(
             "--positives",
-            help="Learn from right responses made in this way, too: ctg:model=DIR (beams of a"
-            " generator), where a study learns. Repeat.",
+            help="Also learn from right responses made in this way: ctg:model=DIR (beams of a"
+            " generator), if the study trains. Repeat for several.",
             show_default=False,
         ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The directory of data sets; else DIALEVAL_DATA, else where `data get` puts them.",
+            help="Look for data sets in this directory. Default: $DIALEVAL_DATA, else where `data"
+            " get` stores them.",
             show_default=False,
         ),
     ] = None,
@@ -70,7 +76,7 @@ def study(
         typer.Option(
             "--out",
             "-o",
-            help="Also save the result: .json, .csv, .tex (LaTeX), or else Markdown.",
+            help="Also save the result as .json, .csv, .tex (LaTeX), or else as Markdown.",
             show_default=False,
         ),
     ] = None,
@@ -78,7 +84,7 @@ def study(
         Path | None,
         typer.Option(
             "--plot",
-            help="Draw the study's picture into this file, .svg or .png, where it has one.",
+            help="Draw the study's picture, if it has one, into this .svg or .png file.",
             show_default=False,
         ),
     ] = None,
@@ -88,10 +94,10 @@ def study(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Repeat a paper's experiment: published | ours | difference.
+    """Repeat a paper's experiment, and compare the published numbers with ours.
 
-    Without a name, lists the studies and what each of them needs. Exits 1 where a number that must
-    match does not.
+    Without a name, the command lists the studies and what each of them needs. It exits with 1 if a
+    number that must match does not.
     """
     if as_json and as_markdown:
         raise UsageError("--json or --markdown, not both")

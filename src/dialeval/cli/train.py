@@ -68,14 +68,14 @@ class Recipes(typer.core.TyperGroup):
 app = typer.Typer(
     cls=Recipes,
     rich_markup_mode="markdown",
-    help="Learn a model on dialogues of your own.",
+    help="Train a model on your own dialogues or ratings.",
     no_args_is_help=True,
 )
 
 
 @app.callback()
 def train() -> None:
-    """Learn a model on dialogues of your own."""
+    """Train a model on your own dialogues or ratings."""
 
 
 def _verb(recipe: type[Recipe[Any]]) -> Callable[..., None]:

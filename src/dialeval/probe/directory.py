@@ -227,8 +227,8 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
     path = source.path / "samples.jsonl"
     if not path.is_file():
         raise UnreadableError(
-            "the probe is not done. Repeat the `dialeval probe` command that started it: it goes on"
-            " where it stopped"
+            "the probe is unfinished. Repeat the `dialeval probe` command that started it to resume"
+            " it"
         )
     place.path = str(path)
     _check(source.path, path)

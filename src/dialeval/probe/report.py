@@ -104,8 +104,8 @@ def probe_report(path: str | Path, order: Order = "worst") -> list[ProbedQuery]:
         probe = open_probe(directory)
         if not probe.samples:
             raise UsageError(
-                f"{directory}: the probe is not done. Repeat the `dialeval probe` command that"
-                " started it: it goes on where it stopped."
+                f"{directory}: the probe is unfinished. Repeat the `dialeval probe` command that"
+                " started it to resume it."
             )
         rows: Iterable[tuple[Sample, Mapping[str, Any]]] = ((s, {}) for s in probe.samples)
     else:

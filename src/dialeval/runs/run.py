@@ -206,7 +206,7 @@ def _why_no_run(path: Path) -> str:
     if (path / "job.json").exists():
         return (
             f"{path} is an unfinished run. Repeat the `dialeval score` command that started"
-            " it: it goes on where it stopped."
+            " it to resume it."
         )
     if (path / "probe.json").exists():
         return (
