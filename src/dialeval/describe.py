@@ -64,7 +64,7 @@ class MetricDescription:
 
 
 def describe_metric(name: str) -> MetricDescription:
-    """What a metric says of itself; a `UsageError` where a plugin cannot say it."""
+    """Returns what a metric says of itself; a `UsageError` where a plugin cannot say it."""
     cls = METRICS.get(name)
     try:
         return _describe(name, cls)

@@ -72,7 +72,7 @@ class InputError(DialevalError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A clause such as ` Did you mean 'full'?`, or nothing where no known word is near."""
+    """Returns a clause such as ` Did you mean 'full'?`, or nothing where no known word is near."""
     near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {near[0]!r}?" if near else ""
 
@@ -83,6 +83,7 @@ def explain(error: BaseException) -> str:
 
 
 def is_panic(error: BaseException) -> bool:
-    """The tokenizers and safetensors libraries are written in Rust. What they never expected is no
-    `Exception` in Python, and their class for it cannot be imported."""
+    """Returns whether an exception is a panic of Rust, which the tokenizers and safetensors
+    libraries are written in. Such a panic is no `Exception` in Python, and its class cannot be
+    imported."""
     return type(error).__name__ == "PanicException"

@@ -17,12 +17,13 @@ from dialeval.sample import Sample, Turn
 
 
 def evaluate_turn(conversation: Sequence[str], response: str, **options: Any) -> float:
-    """How good is the response after the conversation? Turns are texts, without speakers."""
+    """Returns how good the response is after the conversation. Turns are texts, without
+    speakers."""
     return _evaluate(Sample(id="turn", context=_turns(conversation), response=response), options)
 
 
 def evaluate_dialog(conversation: Sequence[str], **options: Any) -> float:
-    """How good is the conversation as a whole?"""
+    """Returns how good the conversation is as a whole."""
     return _evaluate(Sample(id="dialogue", context=_turns(conversation)), options)
 
 

@@ -81,7 +81,7 @@ class Agreement:
         return self.rows[place]
 
     def to_record(self) -> Any:
-        """What `dialeval agree --json` prints."""
+        """Returns what `dialeval agree --json` prints."""
         if self.relations is not None:
             return [one.to_record() for one in self.relations]
         rows = [row.to_record() for row in self.rows]
@@ -90,7 +90,8 @@ class Agreement:
         return {"rows": rows, "tests": [ranking.to_record() for ranking in self.rankings]}
 
     def tables(self) -> list[TextTable]:
-        """What the screen shows: rows, or relations; then rankings and the tests of all pairs."""
+        """Returns what the screen shows: rows, or relations; then rankings and the tests of all
+        pairs."""
         if self.relations is not None:
             return [relations_table(one) for one in self.relations]
         ranked = [table for one in self.rankings or () for table in ranking_tables(one)]
@@ -141,7 +142,7 @@ def agree(
     largest_record: int = USUAL,
     progress: Progress | None = None,
 ) -> Agreement:
-    """How well metrics agree with the qualities that people rated.
+    """Measures how well metrics agree with the qualities that people rated.
 
     sources     runs, databases of `dialeval rate`, or with `scores` one file of ratings (or a run)
     scores      runs or tables whose scores are joined to the ratings by id
@@ -232,7 +233,7 @@ class RaterAgreement:
         return self.reports[place]
 
     def tables(self) -> list[TextTable]:
-        """A table for each level; what there is to say of single raters stands below it."""
+        """Returns a table for each level; remarks on single raters stand below it."""
         found = []
         for level in dict.fromkeys(one.level for one in self.reports):
             here = [one for one in self.reports if one.level == level]
@@ -244,7 +245,7 @@ class RaterAgreement:
         return html_of(self.tables())
 
     def to_record(self) -> list[dict[str, Any]]:
-        """What `dialeval raters --json` prints."""
+        """Returns what `dialeval raters --json` prints."""
         return [one.to_record() for one in self.reports]
 
 
@@ -257,7 +258,7 @@ def raters(
     scales: Mapping[str, tuple[float, float]] | None = None,
     largest_record: int = USUAL,
 ) -> RaterAgreement:
-    """How well the raters of each quality agree with each other.
+    """Measures how well the raters of each quality agree with each other.
 
     The files are read as in `dialeval.load`; a record may consist of an id and ratings only.
     """
@@ -297,7 +298,7 @@ def _signatures(sources: Sequence[Run | str | Path]) -> dict[str, str]:
 def _rated_levels(
     source: Run | str | Path, target: Target, qualities: Sequence[str]
 ) -> list[RatedLevel]:
-    """The rated samples of a run or of a database of `dialeval rate`."""
+    """Returns the rated samples of a run or of a database of `dialeval rate`."""
     if isinstance(source, Run):
         return rated_run(source, target, qualities)
     if not is_database(str(source)):

@@ -118,7 +118,7 @@ pour sa ses si sin so sobre son sou sua sur ten tot tous um van vi want war was 
 
 
 def language_of(text: str) -> str:
-    """One of `NAMES`, or nothing: too short to tell, or a language without a list."""
+    """Returns one of `NAMES`, or nothing: too short to tell, or a language without a list."""
     if text.isascii():
         return _latin(text)
     counts = dict.fromkeys(_SCRIPTS, 0)
@@ -158,7 +158,7 @@ def _words_of(language: str) -> frozenset[str]:
 
 @cache
 def _telling_words() -> dict[str, frozenset[str]]:
-    """The function words of each language that are no English words."""
+    """Returns the function words of each language that are no English words."""
     english = FUNCTION_WORDS | frozenset(_ALSO_ENGLISH.split())
     return {name: _words_of(name) - english for name in _FUNCTION_WORDS}
 

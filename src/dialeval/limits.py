@@ -50,7 +50,7 @@ class Limits:
         return self.record >> 3
 
     def exceeded(self, problem: str) -> str:
-        """What an error says: the problem, and the option that raises the limit."""
+        """Returns what an error says: the problem, and the option that raises the limit."""
         return f"{problem}. If that is right, raise --largest-record (now {self.largest_record})"
 
     def long_line(self) -> str:

@@ -78,7 +78,7 @@ class Pool(Protocol):
     """
 
     def add(self, score: Score) -> None:
-        """The score of one more sample, also where it has no value."""
+        """Adds the score of one more sample, also where it has no value."""
 
     def merge(self, other: Self) -> None:
         """Everything that another pool of the same metric was given."""
@@ -87,7 +87,7 @@ class Pool(Protocol):
 
 
 def bound() -> Any:
-    """A field that holds what an option named, as it was when the metric was made.
+    """Returns a field that holds what an option named, as it was when the metric was made.
 
     It cannot be set from outside; `__post_init__` fills it with `Metric.bind`.
     """
@@ -95,7 +95,7 @@ def bound() -> Any:
 
 
 def option_fields(metric: Metric | type[Metric]) -> list[dataclasses.Field[Any]]:
-    """The options of a metric: all of its fields but those that are bound."""
+    """Returns the options of a metric: all of its fields but those that are bound."""
     return [field for field in dataclasses.fields(metric) if field.init]
 
 
@@ -129,15 +129,17 @@ class Metric:
         return frozenset()
 
     def ask(self, sample: Sample) -> Sequence[Question]:
-        """What this metric wants to know about the sample. Most string metrics ask nothing."""
+        """Returns what this metric wants to know about the sample. Most string metrics ask
+        nothing."""
         return ()
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
-        """The score of a sample that has everything in `needs`; `answers` as asked, in order."""
+        """Returns the score of a sample that has everything in `needs`; `answers` as asked, in
+        order."""
         raise NotImplementedError
 
     def parts(self) -> tuple[Part, ...]:
-        """The parts that each score carries, in the order of the table's columns."""
+        """Returns the parts that each score carries, in the order of the table's columns."""
         return ()
 
     def scales(self) -> Mapping[str, CalibrationKind]:
@@ -146,27 +148,28 @@ class Metric:
         return {}
 
     def combine(self, scaled: Mapping[str, float]) -> float:
-        """The value of a sample, from its parts in `scales`, on their scales."""
+        """Returns the value of a sample, from its parts in `scales`, on their scales."""
         raise NotImplementedError
 
     def pool(self) -> Pool | None:
-        """Where a system's number is not the mean of its scores: a fresh accumulator. A metric that
-        has one asks nothing, so that a resumed run can count what was scored before."""
+        """Returns a fresh accumulator if a system's number is not the mean of its scores. A metric
+        that has one asks nothing, so that a resumed run can count what was scored before."""
         return None
 
     def models(self) -> Mapping[str, str]:
-        """The models that are asked, by role: `{"model": "smollm2-135m"}`. By default those that
-        the options name."""
+        """Returns the models that are asked, by role: `{"model": "smollm2-135m"}`. By default those
+        that the options name."""
         return {name: getattr(self, name) for name in self.uses()}
 
     @classmethod
     def uses(cls) -> dict[str, str]:
-        """The options that name a model -> its use (see `model_store/presets.py`)."""
+        """Returns the options that name a model, each with its use (see
+        `model_store/presets.py`)."""
         uses = {field.name: field.metadata.get("use", "") for field in option_fields(cls)}
         return {name: use for name, use in uses.items() if use}
 
     def signature_fields(self) -> Mapping[str, str]:
-        """What moves the number besides the options: a library's version, a tokenizer."""
+        """Returns what moves the number besides the options: a library's version, a tokenizer."""
         return {}
 
     def options(self) -> dict[str, Any]:
@@ -203,7 +206,7 @@ class Metric:
         return Signature(self.name, self.version, tuple(fields.items()))
 
     def obstacle(self, sample: Sample) -> str:
-        """Why this metric has nothing to say about the sample; empty if it has."""
+        """Returns why this metric has nothing to say about the sample; empty if it has."""
         if sample.level not in self.levels:
             return "no response" if sample.level == "dialogue" else "not a whole dialogue"
         needs = self.needs
@@ -214,7 +217,7 @@ class Metric:
 
 
 def render_option(value: object) -> str:
-    """An option's value as it is typed on the command line."""
+    """Returns an option's value as it is typed on the command line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)

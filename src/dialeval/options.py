@@ -27,7 +27,7 @@ def option(
     moves_score: bool = True,
     use: str = "",
 ) -> Any:
-    """A field of a metric that can be set from outside: `-m bleu:n=2`.
+    """Returns a field of a metric that can be set from outside: `-m bleu:n=2`.
 
     Its type comes from the annotation (int, float, bool, str, Literal); `low` and `high` are
     inclusive bounds. An option that cannot change the number sets `moves_score=False` and stays
@@ -74,7 +74,8 @@ def _unquote(value: str) -> str:
 
 
 def build(cls: type[T], given: Mapping[str, object], what: str) -> T:
-    """An instance of the dataclass `cls` with checked options; `what` names it in messages."""
+    """Returns an instance of the dataclass `cls` with checked options; `what` names it in
+    messages."""
     hints = typing.get_type_hints(cls)
     settable = (field for field in dataclasses.fields(cls) if field.init)  # type: ignore[arg-type]
     fields = {field.name: field for field in settable}
@@ -92,7 +93,7 @@ def build(cls: type[T], given: Mapping[str, object], what: str) -> T:
 
 
 def type_name(hint: object) -> str:
-    """How help texts call the type of an option: `integer`, `paper|released`."""
+    """Returns how help texts call the type of an option: `integer`, `paper|released`."""
     hint, _ = without_none(hint)
     if typing.get_origin(hint) is Literal:
         return "|".join(str(choice) for choice in typing.get_args(hint))

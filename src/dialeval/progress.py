@@ -26,7 +26,8 @@ def silent(done: int, total: int) -> None:
 
 
 def usual_progress(what: str) -> Progress:
-    """What a public function reports to if the caller named nothing: a bar in a notebook."""
+    """Returns what a public function reports to if the caller named nothing: a bar in a
+    notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None or not hasattr(shell, "kernel"):  # a terminal or a script
         return silent

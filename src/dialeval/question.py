@@ -38,8 +38,8 @@ class Question:
     model: str
 
     def key(self, fingerprint: str) -> bytes:
-        """The cache key: sha256 of `FORM`, the model's fingerprint, the kind of question and its
-        fields.
+        """Returns the cache key: sha256 of `FORM`, the model's fingerprint, the kind of question
+        and its fields.
 
         The model's *name* is left out: the fingerprint says which weights answered.
         """
@@ -109,7 +109,7 @@ class TokenLogProbs:
         return math.fsum(known) / len(known)
 
     def split(self) -> tuple[TokenLogProbs, TokenLogProbs]:
-        """The tokens of the turns (there with `whole` only), and those of the text."""
+        """Returns the tokens of the turns (present with `whole` only), and those of the text."""
         inside = (number for number, (start, _) in enumerate(self.spans) if start >= 0)
         turns = next(inside, len(self.spans))
         return (
@@ -252,7 +252,7 @@ class Judgement:
 
     @classmethod
     def over(cls, judgements: Sequence[Judgement]) -> Judgement:
-        """The mean of several; what was cut in one of them was cut."""
+        """Returns the mean of several; if one of them was cut, the mean counts as cut."""
         return cls(
             math.fsum(one.value for one in judgements) / len(judgements),
             max(one.turns for one in judgements),
@@ -326,7 +326,7 @@ class Assessment:
 
 
 def cannot_answer(question: Question, kind: str) -> UsageError:
-    """What a model says to a question that is not for it; `kind` as in "an encoder"."""
+    """Returns what a model says to a question that is not for it; `kind` as in "an encoder"."""
     return UsageError(
         f"model {question.model!r} is {kind} and cannot answer {type(question).__name__} questions"
     )
@@ -351,7 +351,7 @@ class AskingModel(Model, Protocol):
     """
 
     def asks(self, questions: Sequence[Question]) -> Sequence[Sequence[Question]]:
-        """What it wants to know for each of its own questions."""
+        """Returns what it wants to know for each of its own questions."""
         ...
 
     def answer(
@@ -365,11 +365,12 @@ class ModelSource(Protocol):
     """Where the engine gets its models from; `dialeval.models` is the built-in one."""
 
     def fingerprint(self, name: str) -> str:
-        """What identifies the weights of this model, found without loading them."""
+        """Returns what identifies the weights of this model, found without loading them."""
         ...
 
     def load(self, name: str) -> Model:
-        """The model itself; called at most once per run, and only if an answer is missing."""
+        """Returns the model itself. It is called at most once per run, and only if an answer is
+        missing."""
         ...
 
 
@@ -382,6 +383,6 @@ class TellingSource(ModelSource, Protocol):
         ...
 
     def unknown_pieces(self, name: str, text: str) -> float:
-        """The share of the word-pieces of a text that the model has none for; 0 for models that
-        have one for everything, and for those that do not read pieces."""
+        """Returns the share of the word-pieces of a text that the model has none for; 0 for models
+        that have one for everything, and for those that do not read pieces."""
         ...

@@ -67,7 +67,8 @@ class Registry(Generic[T]):
         return list(self._targets)
 
     def working(self) -> list[str]:
-        """The names whose things can be loaded; a plugin that cannot is named once, in a warning.
+        """Returns the names that can be loaded; a plugin that cannot be loaded is named once, in a
+        warning.
 
         Built-in ones are not loaded for this.
         """
@@ -229,7 +230,7 @@ def make_metric(spec: str | Metric, preset: str = "", **options: Any) -> Metric:
 
 
 def make_metrics(specs: Iterable[str | Metric], preset: str = "") -> list[Metric]:
-    """Several at once; the same metric with the same options twice is refused."""
+    """Makes several metrics at once; the same metric with the same options twice is refused."""
     if preset:
         from dialeval.model_store.presets import preset_models
 

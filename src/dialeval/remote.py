@@ -28,12 +28,14 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_url(path: str) -> bool:
-    """A protocol of two letters or more: `C://chats` is a path on Windows."""
+    """Returns whether a text is a URL: a protocol of two letters or more, because `C://chats` is a
+    path on Windows."""
     return bool(_URL.match(path))
 
 
 def expand(url: str) -> list[str]:
-    """The URLs that a pattern such as `s3://logs/2024-*.parquet` fits; a plain URL is itself."""
+    """Returns the URLs that match a pattern such as `s3://logs/2024-*.parquet`; a plain URL matches
+    itself."""
     if not any(mark in url for mark in "*["):
         return [url]
     try:
@@ -51,7 +53,7 @@ def expand(url: str) -> list[str]:
 
 
 def open_url(url: str) -> tuple[IO[bytes], int]:
-    """The file, and its size (0 where the server does not tell)."""
+    """Opens the file, and returns it with its size (0 where the server does not tell)."""
     try:
         files, path = _fsspec().core.url_to_fs(url)
         file = files.open(path, "rb")

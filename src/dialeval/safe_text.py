@@ -13,18 +13,18 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 
 def neutralise(text: str) -> str:
-    """The text as a cell that is shown and never run; `restored` takes it back."""
+    """Returns the text as a cell that is shown and never run; `restored` undoes it."""
     return "'" + text if text.lstrip("'").startswith(FORMULA_STARTS) else text
 
 
 def restored(cell: str) -> str:
-    """The name that `neutralise` made this cell of."""
+    """Returns the name that `neutralise` made this cell of."""
     is_protected = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA_STARTS)
     return cell[1:] if is_protected else cell
 
 
 def clean(text: str) -> str:
-    """The text without anything that could move the cursor, hide or reorder what is shown.
+    """Returns the text without anything that could move the cursor, hide or reorder what is shown.
 
     Control characters and invisible format characters (bidi marks, zero-width joins, tags) become
     U+FFFD, so that people see that something was there. Line breaks become spaces.

@@ -106,7 +106,8 @@ class Sample:
         return (*self.context, Turn(self.response, "system"))
 
     def to_record(self) -> dict[str, Any]:
-        """The sample as JSON-ready values, empty fields left out: a line of our own JSONL."""
+        """Returns the sample as JSON-ready values, empty fields left out: a line of our own
+        JSONL."""
         record: dict[str, Any] = {"id": self.id}
         for name in ("dialogue", "item", "system"):
             if value := getattr(self, name):
@@ -131,7 +132,7 @@ class Sample:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Sample:
-        """The inverse of `to_record`, for records that dialeval wrote itself.
+        """Reads what `to_record` wrote, for records that dialeval wrote itself.
 
         It trusts its input; files of unknown origin go through `dialeval.load`.
         """
@@ -152,7 +153,7 @@ class Sample:
 
     @classmethod
     def from_doubtful_record(cls, record: Any) -> Sample:
-        """The same for a record that may have been damaged since; raises ValueError."""
+        """Reads a record that may have been damaged; raises ValueError."""
         try:
             found = cls.from_record(record)
             texts = [found.id, found.system, found.dialogue, found.item, found.response or ""]

@@ -158,7 +158,7 @@ class Calibration:
         return (value - self.low) / spread if spread > NO_SPREAD else 0.0
 
     def digest(self) -> str:
-        """What signatures show: equal where values on this scale can be compared."""
+        """Returns what signatures show: equal where values on this scale can be compared."""
         return digest_of([self.identity] if self.identity else [self.kind, self.low, self.high])
 
     def to_record(self) -> dict[str, Any]:

@@ -141,6 +141,6 @@ def _answer_cache(
 
 
 def _about(samples: Iterable[Sample]) -> dict[str, Any]:
-    """What the manifest says of the input, where it came from files."""
+    """Returns what the manifest says of the input, where it came from files."""
     about = getattr(samples, "about", None)
     return dict(about()) if about else {}

@@ -42,7 +42,7 @@ def read_lines(path: Path) -> list[str]:
 
 @contextmanager
 def atomic_path(destination: Path) -> Iterator[Path]:
-    """A temporary path to write to; it becomes `destination` if the block ends well.
+    """Yields a temporary path to write to; it becomes `destination` if the block ends well.
 
     A link stays a link, and what it points to is replaced. What is no file (a pipe, a terminal,
     /dev/null) is not replaced but written to.
@@ -80,7 +80,8 @@ def atomic_path(destination: Path) -> Iterator[Path]:
 
 @contextmanager
 def naming(destination: Path, temporary: Path | None = None) -> Iterator[None]:
-    """A full disk tells nobody which file it was: its error gets the name of the destination."""
+    """Adds the name of the destination to the error of a full disk, which does not name the
+    file."""
     try:
         yield
     except OSError as error:
@@ -93,7 +94,7 @@ def naming(destination: Path, temporary: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def open_parquet(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
-    """A Parquet file whose pages are compared with their checksums, where they have some.
+    """Opens a Parquet file whose pages are compared with their checksums, where they have some.
 
     What is wrong with it is told with its name: of a damaged file, the libraries say no more than
     "ZSTD decompression failed".
@@ -150,7 +151,8 @@ def write_text(destination: Path, text: str) -> None:
 
 
 def write_json(destination: Path, value: Any) -> None:
-    """What is no number in JSON (NaN, infinity) is refused: other readers could not read it."""
+    """Writes JSON, and refuses NaN and infinity, which are not JSON numbers and which other readers
+    could not read."""
     text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     write_text(destination, text + "\n")
 
@@ -164,7 +166,8 @@ def sha256_of(path: Path) -> str:
 
 
 def file_stamp(path: Path) -> list[int]:
-    """What changes when somebody writes to a file: cheap to look at, and not quite proof."""
+    """Returns what changes when somebody writes to a file. It is cheap to look at, and not quite
+    proof."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
@@ -177,7 +180,8 @@ def record_digest(record: Mapping[str, Any]) -> str:
 
 @cache
 def sample_schema() -> pa.Schema:
-    """The columns of a Parquet file of samples: `data convert` writes it, every run holds one."""
+    """Returns the columns of a Parquet file of samples: `data convert` writes it, every run holds
+    one."""
     import pyarrow as pa
 
     text = pa.string()
@@ -228,7 +232,7 @@ def samples_to_table(samples: Sequence[Sample]) -> pa.Table:
 
 
 def table_to_samples(table: pa.Table | pa.RecordBatch) -> Iterator[Sample]:
-    """The inverse of `samples_to_table`, for tables that dialeval wrote."""
+    """Reads what `samples_to_table` wrote, for tables that dialeval wrote."""
     for row in table.to_pylist():
         yield Sample(
             id=row["id"],

@@ -33,7 +33,7 @@ _SHOWN = 60
 
 
 def read_object(path: Path, what: str = "a JSON object", largest: int = LARGEST) -> dict[str, Any]:
-    """The object in a file, which is called `what` in messages; else an error with its place."""
+    """Reads the object in a file, which messages call `what`; an error names its place."""
     record = read_value(path, largest)
     if not isinstance(record, dict):
         raise _problem(path, 0, f"is not {what}: expected an object, found {shown(record)}")
@@ -51,7 +51,7 @@ def read_value(path: Path, largest: int = LARGEST) -> Any:
 
 
 def parse(content: bytes, path: Path, line: int = 1) -> Any:
-    """The value in these bytes, which begin in this line of the file."""
+    """Parses the value in these bytes, which begin in this line of the file."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -110,7 +110,7 @@ def _joined(path: tuple[str, ...]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: on one line, short, and never half a character."""
+    """Returns a value in a message: on one line, short, and never half a character."""
     if isinstance(value, dict | list) and len(value) > _SHOWN:
         return "an object" if isinstance(value, dict) else "a list"
     try:
@@ -141,7 +141,8 @@ class Fields:
         self.problems.append(Problem(str(self.path), 0, field, problem))
 
     def known(self, record: Mapping[str, Any], names: Collection[str], field: str = "") -> None:
-        """A name that nobody reads is a slip of the pen, and would change nothing silently."""
+        """Refuses unknown names: nobody reads them, so a misspelt name would change nothing
+        silently."""
         for name in record:
             if name not in names:
                 place = f"{field}.{name}" if field else name
@@ -167,7 +168,8 @@ class Fields:
         return ""
 
     def texts(self, value: Any, field: str) -> tuple[str, ...]:
-        """A list of texts. A text alone is not one: its letters would be taken for texts."""
+        """Returns a list of texts. A single text is refused: its letters would be taken for
+        texts."""
         return tuple(
             self.text(one, f"{field}[{number}]")
             for number, one in enumerate(self.records(value, field))

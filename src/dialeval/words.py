@@ -29,7 +29,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether the word, one of `WORD`, stands beside others without a space."""
+    """Returns whether the word, one of `WORD`, stands beside others without a space."""
     return _UNSPACED.match(word) is not None
 
 
@@ -47,7 +47,7 @@ TREEBANK = re.compile(
 
 
 def treebank_words(text: str) -> list[str]:
-    """The words of a text in their order; a curly apostrophe is an apostrophe."""
+    """Returns the words of a text in their order; a curly apostrophe is an apostrophe."""
     return TREEBANK.findall(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
 
 

@@ -107,7 +107,7 @@ def metric_checks(
     samples: Sequence[Sample] | None = None,
     answer: AnswerQuestion | None = None,
 ) -> Iterator[Check]:
-    """The checks of this metric, one by one."""
+    """Yields the checks of this metric, one by one."""
     bench = Bench(metric, tuple(samples or example_samples(metric)), answer or made_up_answer)
     for claim in CLAIMS:
         name = claim.__name__.replace("_", "-")

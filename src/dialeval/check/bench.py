@@ -86,7 +86,7 @@ class Bench:
             yield from self.alternatives(field)
 
     def alternatives(self, field: dataclasses.Field[Any]) -> Iterator[Metric]:
-        """The metric with another legal value of one option."""
+        """Yields the metric with another legal value of one option."""
         metric = self.metric
         hint = typing.get_type_hints(type(metric))[field.name]
         for value in _other_values(hint, getattr(metric, field.name), field.metadata):
@@ -112,7 +112,7 @@ def _other_values(hint: object, value: Any, metadata: Mapping[str, Any]) -> list
 
 
 def example_samples(metric: Metric) -> tuple[Sample, ...]:
-    """A few ordinary samples with everything in them that a metric may need."""
+    """Returns a few ordinary samples with everything in them that a metric may need."""
     texts = (
         ("I adopted a dog last week .", "That is great ! What is its name ?"),
         ("What do you do for a living?", "I teach maths at a small school by the sea."),
@@ -142,7 +142,7 @@ def example_samples(metric: Metric) -> tuple[Sample, ...]:
 
 
 def hostile_texts() -> dict[str, str]:
-    """What people, chatbots and broken files put where an answer should be."""
+    """Returns what people, chatbots and broken files put where an answer should be."""
     return {
         "empty": "",
         "blank": " \t\n\u00a0\u3000 ",
@@ -156,7 +156,8 @@ def hostile_texts() -> dict[str, str]:
 
 
 def made_up_answer(question: Question) -> Answer:
-    """An answer of the documented shape that depends on the question alone. Tokens are words."""
+    """Returns an answer of the documented shape that depends on the question alone. Tokens are
+    words."""
     import numpy as np
 
     draw = np.random.default_rng(list(question.key(question.model)))

@@ -72,12 +72,12 @@ class Evidence:
         return np.flatnonzero(np.any(known, axis=0))
 
     def scaled(self, term: Term) -> Floats:
-        """The values of a term on its scale, from 0 to 1."""
+        """Returns the values of a term on its scale, from 0 to 1."""
         return term_column(self.metrics[term.spec], term)
 
 
 def term_column(columns: MetricColumns, term: Term) -> Floats:
-    """The values of a metric on the scale of a term, NaN if it has no value."""
+    """Returns the values of a metric on the scale of a term, NaN if it has no value."""
     found = np.full(len(columns.value), np.nan)
     for row in np.flatnonzero(~np.isnan(columns.value)).tolist():
         raw = {key: float(column[row]) for key, column in columns.raw.items()}
@@ -86,7 +86,7 @@ def term_column(columns: MetricColumns, term: Term) -> Floats:
 
 
 def read_evidence(run: Run, name: str = "") -> list[Evidence]:
-    """The levels of a run that people rated."""
+    """Returns the levels of a run that people rated."""
     name = name or data_name(run)
     samples = list(run.samples())
     columns = {label: metric_columns(run, label) for label in run.metrics}
@@ -118,7 +118,7 @@ def read_evidence(run: Run, name: str = "") -> list[Evidence]:
 
 
 def data_name(run: Run) -> str:
-    """The name of the run's directory."""
+    """Returns the name of the run's directory."""
     return run.directory.resolve().name
 
 
@@ -143,8 +143,8 @@ def check_metrics(runs: Sequence[Run], labels: Sequence[str]) -> None:
 
 
 def text_digests(sample: Sample) -> Iterator[bytes]:
-    """The digest of the conversation up to the answer; for a whole dialogue, up to each of its
-    turns. Case, spaces and punctuation do not count: copies of a set differ in them."""
+    """Yields the digest of the conversation up to the answer; for a whole dialogue, up to each of
+    its turns. Case, spaces and punctuation do not count: copies of a set differ in them."""
     said = [letters(turn.text) for turn in sample.turns]
     if sample.response is not None:
         yield texts_digest(said)
@@ -154,7 +154,7 @@ def text_digests(sample: Sample) -> Iterator[bytes]:
 
 
 def metric_columns(run: Run, label: str) -> MetricColumns:
-    """One metric of a run."""
+    """Returns one metric of a run."""
     record = next(metric for metric in run.manifest["metrics"] if metric["label"] == label)
     value = _read(run, label)
     sign = -1.0 if record["direction"] == "lower" else 1.0
@@ -209,7 +209,7 @@ def composed(columns: Floats, chosen: Chosen) -> Floats:
 
 
 def apply_composition(composition: Composition, run: Run, quality: str) -> list[float | None]:
-    """The composed score of each sample of a run, in their order."""
+    """Returns the composed score of each sample of a run, in their order."""
     chosen = composition.weights_for(quality)
     columns = []
     for term, weight in zip(composition.terms, chosen.weights, strict=True):
@@ -228,7 +228,7 @@ def apply_composition(composition: Composition, run: Run, quality: str) -> list[
 
 
 def scores_table(run: Run, label: str, scores: list[float | None]) -> str:
-    """A CSV table of id and score. A sample without a score has an empty cell."""
+    """Returns a CSV table of id and score. A sample without a score has an empty cell."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", label])

@@ -175,12 +175,12 @@ OURS = FitOptions(prior=4.0, even=True, scale="minmax")
 
 
 def fit(gathered: Gathered, options: FitOptions = PAPER) -> Composition:
-    """The composition of all data sets."""
+    """Returns the composition of all data sets."""
     return compose(gathered, range(len(gathered.sets)), options)
 
 
 def compose(gathered: Gathered, places: Sequence[int], options: FitOptions) -> Composition:
-    """The composition of some of the data sets. Nothing of the others is read."""
+    """Returns the composition of some of the data sets. Nothing of the others is read."""
     sets = {place: gathered.sets[place] for place in places}
     terms = fit_terms(list(sets.values()), gathered.ingredients, options.scale)
     fitted = {place: fit_set(one, terms, options) for place, one in sets.items()}
@@ -284,14 +284,15 @@ def average_over_sets(
 
 
 def drawn_towards(everything: Weights, weights: Sequence[Weights], prior: float) -> Weights:
-    """The mean of the weights of some data sets, and of `prior` more with the mean of all."""
+    """Returns the mean of the weights of some data sets, and of `prior` more with the mean of
+    all."""
     share = prior / (len(weights) + prior)
     own = mean_weights(weights)
     return tuple((1 - share) * w + share * e for w, e in zip(own, everything, strict=True))
 
 
 def term_spreads(sets: Sequence[Evidence], terms: Sequence[Term]) -> tuple[float, ...]:
-    """The standard deviation of each term on its scale, over all data sets together."""
+    """Returns the standard deviation of each term on its scale, over all data sets together."""
     columns = [np.concatenate([one.scaled(term) for one in sets]) for term in terms]
     return tuple(float(np.nanstd(column)) for column in columns)
 
@@ -304,7 +305,7 @@ def divided(weights: Weights, spreads: Sequence[float]) -> Weights:
 
 
 def chance_correlation(n: int) -> float:
-    """The 95 % limit of the correlation of unrelated numbers, by Fisher's z."""
+    """Returns the 95 % limit of the correlation of unrelated numbers, by Fisher's z."""
     return math.tanh(1.96 / math.sqrt(n - 3)) if n > 3 else 1.0
 
 

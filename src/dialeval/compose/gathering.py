@@ -157,7 +157,7 @@ def gather(runs: Mapping[str, Run] | Sequence[Run], metrics: Sequence[str] = ())
 
 
 def _direction(runs: Sequence[Run], label: str) -> str | None:
-    """The direction of a metric in the first run; None if it has none."""
+    """Returns the direction of a metric in the first run; None if it has none."""
     [record] = [one for one in runs[0].manifest["metrics"] if one["label"] == label]
     return None if record["direction"] == "neither" else str(record["direction"])
 
@@ -178,8 +178,8 @@ def _not_in_all(named: Mapping[str, Run]) -> list[str]:
 
 
 def _is_same_in_all(label: str, runs: Sequence[Run]) -> bool:
-    """Whether a metric can be compared with the composition on left-out data: it is the same in all
-    runs, and is no composition, which may have been fitted on these data."""
+    """Returns whether a metric can be compared with the composition on left-out data: it is the
+    same in all runs, and is no composition, which may have been fitted on these data."""
     signatures = {term_signature(run.signatures[label]) for run in runs}
     return len(signatures) == 1 and label.partition(":")[0] not in COMPOSED
 

@@ -83,7 +83,7 @@ class LeaveOneOut:
         return rho
 
     def summary(self) -> list[MethodSummary]:
-        """The methods with their means, best first."""
+        """Returns the methods with their means, best first."""
         summaries = [
             MethodSummary(method, Means.of(self.of(method)), *self.where_both_are_defined(method))
             for method in self.methods
@@ -91,7 +91,7 @@ class LeaveOneOut:
         return sorted(summaries, key=lambda one: -_or_least(one.all.by_set.value))
 
     def where_both_are_defined(self, method: str) -> tuple[Means, Means]:
-        """The means of a method and of the composition, where both have a correlation."""
+        """Returns the means of a method and of the composition, where both have a correlation."""
         return Means.of(self.of(method, where=CRS)), Means.of(self.of(CRS, where=method))
 
     def to_record(self) -> dict[str, Any]:
@@ -215,7 +215,8 @@ def choose_scale(
 
 
 def fit_best(gathered: Gathered, options: FitOptions) -> Composition:
-    """The composition of all data sets on the best scale; its provenance lists all scales."""
+    """Returns the composition of all data sets on the best scale; its provenance lists all
+    scales."""
     choice = choose_scale(gathered, options)
     found = fit(gathered, replace(options, scale=choice.scale))
     tried = {"scales tried": dict(choice.means)} if choice.means else {}
@@ -234,7 +235,7 @@ class Fit:
         return fit_warnings(self.composition)
 
     def to_record(self) -> dict[str, Any]:
-        """What `dialeval compose fit --json` prints."""
+        """Returns what `dialeval compose fit --json` prints."""
         trials = {"leave_one_out": self.trials.to_record()} if self.trials else {}
         return self.composition.to_record() | trials | {"warnings": self.warnings}
 
@@ -321,7 +322,8 @@ def try_on(
 
 
 def weights_on(composition: Composition, quality: str) -> Chosen:
-    """The weights of the quality if it was rated in some set, else the default of `mme-crs`."""
+    """Returns the weights of the quality if it was rated in some set, else the default of
+    `mme-crs`."""
     if quality in composition.weights:
         return Chosen(quality, composition.weights[quality])
     return composition.weights_for(OVERALL[0])

@@ -21,7 +21,7 @@ Lines = tuple[list[str], list[list[str]]]
 
 
 def weight_lines(composition: Composition, qualities: Sequence[str]) -> Lines:
-    """A row for each quality: its number of data sets, and the weight of each term."""
+    """Returns a row for each quality: its number of data sets, and the weight of each term."""
     counts = sets_by_quality(composition)
     rows = [
         [
@@ -35,7 +35,8 @@ def weight_lines(composition: Composition, qualities: Sequence[str]) -> Lines:
 
 
 def sets_by_quality(composition: Composition) -> dict[str, int]:
-    """The number of data sets with a quality, by its name in the composition; copies count once."""
+    """Returns the number of data sets with a quality, by its name in the composition; copies count
+    once."""
     found: dict[str, set[str]] = {}
     for one in composition.provenance.get("sets", []):
         for fitted in one["fitted"]:
@@ -45,7 +46,7 @@ def sets_by_quality(composition: Composition) -> dict[str, int]:
 
 
 def term_lines(composition: Composition) -> Lines:
-    """A row for each term: direction, scale, signature."""
+    """Returns a row for each term: direction, scale, signature."""
     rows = [
         [term.spec, term.direction, "; ".join(_scales(term.scales)) or "0 to 1", term.signature]
         for term in composition.terms
@@ -54,7 +55,7 @@ def term_lines(composition: Composition) -> Lines:
 
 
 def source_lines(composition: Composition) -> Lines:
-    """A row for each data set that the composition was fitted on."""
+    """Returns a row for each data set that the composition was fitted on."""
     rows = [
         [
             one["name"],
@@ -68,7 +69,7 @@ def source_lines(composition: Composition) -> Lines:
 
 
 def correlation_lines(composition: Composition, qualities: Sequence[str]) -> Lines:
-    """The correlations behind the weights: Spearman's rho by data set and quality."""
+    """Returns the correlations behind the weights: Spearman's rho by data set and quality."""
     rows = [
         [
             one["name"],
@@ -85,8 +86,8 @@ def correlation_lines(composition: Composition, qualities: Sequence[str]) -> Lin
 
 
 def method_lines(found: LeaveOneOut) -> Lines:
-    """A row for each method, best first; on the right its means where the composition is defined,
-    too, and those of the composition."""
+    """Returns a row for each method, best first; on the right its means where the composition is
+    defined, too, and those of the composition."""
     rows = [
         [
             one.name,
@@ -105,7 +106,7 @@ def method_lines(found: LeaveOneOut) -> Lines:
 
 
 def trial_lines(found: LeaveOneOut) -> Lines:
-    """A row for each quality of each left-out set, with the weights that were used."""
+    """Returns a row for each quality of each left-out set, with the weights that were used."""
     rows = [
         [
             trial.dataset,
@@ -149,8 +150,8 @@ def card_text(
     found: LeaveOneOut,
     reported: LeaveOneOut | None = None,
 ) -> str:
-    """A Markdown card. The same runs give the same card: it holds no time. `reported` are trials on
-    sets that nothing was fitted on."""
+    """Returns a Markdown card. The same runs give the same card: it holds no time. `reported` are
+    trials on sets that nothing was fitted on."""
     how = composition.provenance
     lines = [
         f"# {name}",
@@ -197,7 +198,7 @@ def _reported(found: LeaveOneOut) -> list[str]:
 
 
 def _ours(how: Mapping[str, Any]) -> str:
-    """A sentence about what was not done as in the paper."""
+    """Returns a sentence about what was not done as in the paper."""
     if not how["prior"] and not how["even"]:
         return "Otherwise as in the paper."
     changes = []

@@ -329,7 +329,8 @@ DATASETS: Mapping[str, Dataset] = {dataset.name: dataset for dataset in _ENTRIES
 
 
 def find_entry(name: str) -> tuple[Dataset, Part | None]:
-    """The data set called `name`, or the part `set/part`; a `UsageError` where there is none."""
+    """Returns the data set called `name`, or the part `set/part`; raises `UsageError` if there is
+    none."""
     whole, _, inner = name.partition("/")
     dataset = DATASETS.get(whole)
     if dataset is None:

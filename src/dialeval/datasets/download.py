@@ -159,7 +159,8 @@ def _range_start(headers: Message) -> int | None:
 
 
 def _remember(mark: Path, headers: Message) -> None:
-    """A weak ETag names files that are alike, not the same bytes: it cannot be resumed by."""
+    """Remembers the version of a file. A weak ETag names files that are alike, not the same bytes,
+    so a download cannot be resumed by it."""
     tag = headers.get("ETag", "")
     version = headers.get("Last-Modified", "") if not tag or tag.startswith("W/") else tag
     if version.isascii():

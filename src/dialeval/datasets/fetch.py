@@ -72,7 +72,7 @@ def check_space(work: Path, needed: int) -> None:
 
 @contextmanager
 def staging(dataset: Dataset, progress: FetchProgress) -> Iterator[Path]:
-    """A folder on the same disk as the data sets, for one process at a time."""
+    """Yields a folder on the same disk as the data sets, for one process at a time."""
     root = data_directory()
     work = root / STAGING / dataset.name
     try:
@@ -120,12 +120,12 @@ class Fetched:
 
 
 def target_folder(dataset: Dataset) -> Path:
-    """Where the data set is, or where it belongs."""
+    """Returns where the data set is, or where it belongs."""
     return find_folder(dataset) or data_directory() / dataset.place
 
 
 def wanted_files(dataset: Dataset, part: Part | None) -> tuple[File, ...]:
-    """The files of a part, or all."""
+    """Returns the files of a part, or all of them."""
     if part is None or not part.path:
         return dataset.files
     return tuple(
@@ -139,7 +139,7 @@ def absent_files(dataset: Dataset, part: Part | None = None) -> tuple[File, ...]
 
 
 def hosts(files: Iterable[File]) -> list[str]:
-    """Where these files would come from."""
+    """Returns where these files would come from."""
     return sorted({urlsplit(file.url).netloc for file in files if file.url})
 
 
@@ -206,7 +206,7 @@ def copy_from(
 
 
 def by_hand_advice(dataset: Dataset, names: Sequence[str]) -> str:
-    """What to do about files that cannot be fetched."""
+    """Returns advice about files that cannot be fetched."""
     shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     how = f" ({dataset.by_hand})" if dataset.by_hand else ""
     return (
@@ -267,12 +267,13 @@ def _download_one(
 
 
 def _archive(file: File, work: Path) -> Path:
-    """Where the archive lies that the file comes out of, for the other files in it."""
+    """Returns where the archive of a file is kept for the other files in it."""
     return work / (PurePosixPath(urlsplit(file.url).path).name + ".archive")
 
 
 def _unpack(archive: Path, member: str, destination: Path, limit: int) -> None:
-    """The file of this name, in whatever folder of the archive; never more than `limit` bytes."""
+    """Unpacks the file of this name from any folder of the archive; never more than `limit`
+    bytes."""
     try:
         with zipfile.ZipFile(archive) as zipped:
             names = [n for n in zipped.namelist() if PurePosixPath(n).name == member]
@@ -290,7 +291,8 @@ def _unpack(archive: Path, member: str, destination: Path, limit: int) -> None:
 
 
 def _find_copy(dataset: Dataset, file: File, source: Path) -> Path | None:
-    """The user's copy of a file: in our layout, below a root of data sets, or by its bare name."""
+    """Returns the user's copy of a file: in our layout, below a root of data sets, or by its bare
+    name."""
     bare = PurePosixPath(file.name).name
     is_unique = [PurePosixPath(other.name).name for other in dataset.files].count(bare) == 1
     if source.is_file():

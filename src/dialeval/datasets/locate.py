@@ -27,7 +27,7 @@ class Target:
 
 
 def find_dataset(name: str) -> Path | None:
-    """The folder of a data set, or the file or folder of a part (`holistic/coherence`).
+    """Returns the folder of a data set, or the file or folder of a part (`holistic/coherence`).
 
     None where it is not here. An unknown name is a `UsageError`.
     """
@@ -39,7 +39,7 @@ def find_dataset(name: str) -> Path | None:
 
 
 def find_folder(dataset: Dataset) -> Path | None:
-    """The first of the places where the data set may lie that holds a file of it."""
+    """Returns the first of the places where the data set may lie that holds a file of it."""
     for folder in (data_directory() / dataset.place, data_directory() / dataset.name):
         if any((folder / file.name).is_file() for file in dataset.files):
             return folder
@@ -67,7 +67,7 @@ def require_dataset(name: str) -> Path:
 
 
 def resolve(path: str | os.PathLike[str]) -> tuple[Target, ...]:
-    """What to read for something that a user named: a path, or the name of a data set.
+    """Returns what to read for something that a user named: a path, or the name of a data set.
 
     Whatever exists is itself, whatever it is called. A name that is neither stays as it is, for the
     reader to say that there is no such file; `name_hint` says what may have been meant.
@@ -95,13 +95,15 @@ def resolve(path: str | os.PathLike[str]) -> tuple[Target, ...]:
 
 
 def _is_mixed(dataset: Dataset) -> bool:
-    """Whether the parts differ in their form, or use one name for qualities of two scales."""
+    """Returns whether the parts differ in their form, or use one name for qualities of two
+    scales."""
     formats = {part.format for part in dataset.parts}
     return len(formats) > 1 or any(len(scales) > 1 for scales in dataset.qualities.values())
 
 
 def resolve_folder(path: Path) -> Path:
-    """A path that exists, or the folder of the data set of this name: for what reads folders."""
+    """Returns a path that exists, or the folder of the data set of this name, for code that reads
+    folders."""
     if os.path.lexists(path) or not is_dataset(os.fspath(path)):
         return path
     return require_dataset(os.fspath(path))
@@ -116,7 +118,8 @@ def is_dataset(name: str) -> bool:
 
 
 def name_hint(given: str) -> str:
-    """What to add to `there is no such file` for something that may have been meant as a name."""
+    """Returns what to add to `there is no such file` for something that may have been meant as a
+    name."""
     if given.startswith((".", "/", "~")) or given.count("/") > 1 or Path(given).suffix:
         return ""
     names = [*DATASETS, *(f"{d.name}/{p.name}" for d in DATASETS.values() for p in d.parts)]

@@ -60,7 +60,7 @@ class AnswerCache:
             self._db.execute("DROP TABLE IF EXISTS answers")
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
-        """The answers that are there; keys without one are left out."""
+        """Returns the cached answers; keys without one are left out."""
         found: dict[bytes, Answer] = {}
         remaining = iter(keys)
         with self._clear_errors():
@@ -127,7 +127,7 @@ def _checksum(key: bytes, form: str, value: bytes) -> bytes:
 
 
 def _checked(key: bytes, form: Any, value: Any, checksum: Any) -> Answer | None:
-    """The answer of a row; None where somebody or something has changed it."""
+    """Returns the answer of a row; None where somebody or something has changed it."""
     try:
         return _decode(form, value) if _checksum(key, form, value) == checksum else None
     except (TypeError, ValueError, AttributeError, LookupError):
@@ -204,7 +204,8 @@ class Answerer:
         questions: Iterable[Question],
         advance: Progress = silent,
     ) -> dict[Question, Answer]:
-        """An answer for every distinct question; `advance` hears how many of how many are known."""
+        """Returns an answer for every distinct question; `advance` hears how many of how many are
+        known."""
         return self._answer(questions, advance, ())
 
     def _answer(
@@ -308,8 +309,9 @@ class Answerer:
 
 @contextmanager
 def _failure_told(name: str) -> Iterator[None]:
-    """A model whose files nobody vouches for may be loaded and still fail when it is asked: a
-    configuration with another number of heads, a tokenizer without a mark."""
+    """Explains the failure of a model whose files nobody vouches for. It may be loaded and still
+    fail when it is asked: a configuration with another number of heads, a tokenizer without a
+    mark."""
     try:
         yield
     except (DialevalError, OSError, MemoryError, AssertionError):
@@ -325,4 +327,4 @@ def _failure_told(name: str) -> Iterator[None]:
 
 
 def _nobody_listens(known: int, distinct: int) -> None:
-    """What a model asks is a part of the work that its own questions stand for."""
+    """Ignores progress: what a model asks is part of the work that its own questions stand for."""

@@ -55,7 +55,8 @@ class OutOfDepth:
         return cls(source, {metric.label: declared(metric) for metric in metrics})
 
     def noted(self, metric: Metric, sample: Sample, score: Score, language: str) -> Score:
-        """The score with a note on what it is worth. One that has no value says why already."""
+        """Returns the score with a note on what it is worth. A score without a value already says
+        why."""
         if score.value is None or not (note := self._note(metric, sample, language)):
             return score
         return replace(score, note=f"{score.note}, {note}" if score.note else note)
@@ -76,7 +77,8 @@ class OutOfDepth:
 
 
 def language_of_sample(sample: Sample) -> str:
-    """Of the response, or of the whole dialogue where the response does not tell."""
+    """Returns the language of the response, or of the whole dialogue if the response is too short
+    to tell."""
     return language_of(sample.response or "") or language_of(_dialogue(sample))
 
 
@@ -122,10 +124,10 @@ class Workers(Protocol):
     def score(
         self, chunks: Iterator[Chunk], under_way: Callable[[int], None]
     ) -> Generator[ScoredChunk, None, None]:
-        """Every chunk, scored. `under_way` hears how many samples of unfinished chunks are done."""
+        """Scores every chunk. `under_way` hears how many samples of unfinished chunks are done."""
 
     def report(self) -> Mapping[str, Any]:
-        """What the history of the run is to say of the work, apart from the scores."""
+        """Returns what the history of the run says about the work, apart from the scores."""
 
 
 class ThisProcess:
@@ -151,7 +153,7 @@ def score_chunk(
     answerer: Answerer,
     under_way: Callable[[int], None],
 ) -> ScoredChunk:
-    """The shard of a chunk; `answerer` keeps its models for the next one."""
+    """Returns the shard of a chunk; `answerer` keeps its models for the next one."""
     answerer.counts = AnswerCounts()
     scores = _score(chunk.samples, metrics, answerer, under_way)
     note_languages(chunk.samples, metrics, answerer.source, scores)
@@ -172,7 +174,8 @@ def score_chunk(
 
 
 def count_again(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Pools:
-    """The pools of a chunk that was scored before. Only its shard is kept, which has no counts."""
+    """Returns the pools of a chunk that was scored before. Only its shard is kept, which has no
+    counts."""
     pools = Pools(metrics)
     for label, metric in pools.pooled.items():
         for sample in samples:
@@ -237,7 +240,7 @@ def note_languages(
 
 
 def _without_numbers(answers: Mapping[Question, Answer]) -> str | None:
-    """The first model that answered with NaN, infinity or nothing."""
+    """Returns the first model that answered with NaN, infinity or nothing."""
     for question, answer in answers.items():
         if not isinstance(answer, str) and not (answer.size and np.isfinite(answer).all()):
             return question.model
@@ -245,6 +248,6 @@ def _without_numbers(answers: Mapping[Question, Answer]) -> str | None:
 
 
 def fingerprints(metrics: Sequence[Metric], source: ModelSource) -> dict[str, str]:
-    """Name of each model that is asked -> which weights it stands for."""
+    """Returns the fingerprint of the weights of each model that is asked, by its name."""
     names = {name for metric in metrics for name in metric.models().values()}
     return {name: source.fingerprint(name) for name in sorted(names)}

@@ -148,8 +148,8 @@ class Job:
                 yield Chunk(number, chunk, digest)
 
     def _judged(self, sample: Sample) -> bytes:
-        """A digest of what scaled metrics may look at: what was said, and what it is held against.
-        Ratings count where one of them needs ratings."""
+        """Returns a digest of what scaled metrics may look at: what was said, and what it is
+        compared with. Ratings count where one of them needs ratings."""
         if not self._scaled:
             return b""
         ratings = sample.ratings if self._scales_ratings else {}
@@ -205,8 +205,8 @@ class Job:
         )
 
     def _calibrations(self, shards: range) -> dict[str, Calibration]:
-        """By column: those that were given, for the rest one fitted on all raw values of this
-        run."""
+        """Returns scales by column: the given ones, and for the rest one fitted on all raw values
+        of this run."""
         import numpy as np
 
         columns = {
@@ -228,7 +228,7 @@ class Job:
         return {name: found[name] for name in columns if name in found}
 
     def _identity_of_scale(self, column: str, kind: CalibrationKind, metric: Metric) -> str:
-        """All that decides a scale that is fitted on this run, by whatever processor."""
+        """Returns everything that decides a scale that is fitted on this run, on any processor."""
         if kind == "unit":
             return ""  # the same for all data
         signature = Signature.parse(self._signatures[metric.label]).short()
@@ -237,13 +237,13 @@ class Job:
         return hashlib.sha256(record.encode()).hexdigest()
 
     def _parts(self, shards: range) -> list[range]:
-        """The shards of each file of scores: whole row groups, at least one file."""
+        """Returns the shards of each file of scores: whole row groups, at least one file."""
         rows = self._chunk * CHUNKS_PER_ROW_GROUP
         step = CHUNKS_PER_ROW_GROUP * max(1, -(-self._part // rows))
         return [shards[first : first + step] for first in range(0, len(shards), step)] or [shards]
 
     def _row_groups(self, shards: range) -> Iterator[pa.Table]:
-        """Several shards at a time; an empty run still gives one empty table."""
+        """Yields several shards at a time; an empty run still gives one empty table."""
         import pyarrow as pa
 
         if not shards:
@@ -274,7 +274,7 @@ class Job:
                 by_system[system].add(score)
 
     def _check_is_this_run(self, samples: Iterable[Sample]) -> None:
-        """A finished run is left as it is, if it is the one that was asked for."""
+        """Checks that a finished run is the one that was asked for; it is then left as it is."""
         run = open_run(self.directory.path)
         there = [_without_calibration(signature) for signature in run.signatures.values()]
         different = "metrics" if list(self._signatures.values()) != there else ""
@@ -300,8 +300,9 @@ class Job:
 def _check_calibrations(
     metrics: Sequence[Metric], given: Mapping[str, Calibration] | None
 ) -> dict[str, Calibration]:
-    """The given scales of these metrics. Scales of other metrics are not needed, but none of a
-    metric that has one may be missing: a mixture of old and new scales could not be compared."""
+    """Returns the given scales of these metrics. Scales of other metrics are not needed, but
+    none of a metric that has one may be missing: a mixture of old and new scales could not be
+    compared."""
     if given is None:
         return {}
     scaled = {column: kind for metric in metrics for column, kind in scaled_columns(metric).items()}
@@ -317,7 +318,7 @@ def _check_calibrations(
 
 
 def _with_calibration(signature: str, calibrations: Sequence[Calibration]) -> str:
-    """The scale moves the number, so the signature names it: kind, and a digest."""
+    """Returns the signature with the scale, which moves the number: kind, and a digest."""
     if not calibrations:
         return signature
     parsed = Signature.parse(signature)

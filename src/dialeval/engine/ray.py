@@ -86,14 +86,15 @@ class Worker:
         return scored
 
     def under_way(self) -> int:
-        """How many samples of the chunk in hand are done; asked while `score` runs."""
+        """Returns how many samples of the current chunk are done; it is asked while `score`
+        runs."""
         return self._under_way
 
     def _note_under_way(self, samples: int) -> None:
         self._under_way = samples
 
     def _check_is_alike(self) -> None:
-        """The signatures of the run must be true of what this machine computes."""
+        """Checks that the signatures of the run are true of what this machine computes."""
         where = f"the worker on {platform.node()}"
         if self._version != __version__:
             raise JobError(f"{where} has dialeval {__version__}, this machine {self._version}")
@@ -187,7 +188,8 @@ class RayWorkers:
     def score(
         self, chunks: Iterator[Chunk], under_way: Callable[[int], None]
     ) -> Generator[ScoredChunk, None, None]:
-        """The cluster is there from the first chunk to the last: a finished run starts none."""
+        """Scores on the cluster, which exists from the first chunk to the last; a finished run
+        starts none."""
         first = next(chunks, None)
         if first is None:
             return
@@ -255,7 +257,8 @@ class RayWorkers:
             seat.give(chunk)
 
     def _collect(self, seat: Seat, answer: Any) -> ScoredChunk | None:
-        """What the worker gives back; None if it is dead, and its chunks are to be done again."""
+        """Returns the result of the worker; None if it is dead, and its chunks have to be
+        repeated."""
         lost = self._ray.exceptions
         try:
             scored: ScoredChunk = self._ray.get(answer)
@@ -287,8 +290,8 @@ class RayWorkers:
         seat.under_way = 0
 
     def _look(self) -> int:
-        """How many samples are done in the chunks in hand. Who does not answer at once is asked
-        again the next time."""
+        """Returns how many samples of the current chunks are done. A worker that does not answer at
+        once is asked again the next time."""
         for seat in self._seats:
             if seat.queue and seat.look is None:
                 seat.look = seat.actor.under_way.options(concurrency_group="look").remote()
@@ -315,7 +318,8 @@ def import_ray() -> Any:
 
 @contextmanager
 def cluster(address: str = "", workers: int | None = None) -> Iterator[None]:
-    """The cluster at an address; without one, a cluster on this machine that ends with the block.
+    """Yields the cluster at an address; without one, a cluster on this machine that ends with the
+    block.
 
     A program that called `ray.init` itself keeps its cluster, and is left connected to it.
     """

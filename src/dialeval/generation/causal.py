@@ -40,7 +40,8 @@ BLANK = "ĊčĠ▁ \n\r\t"
 def load(
     directory: Path, *, device: str = "auto", adapter: Path | None = None, layout: Layout = "native"
 ) -> CausalBackend:
-    """The model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into it."""
+    """Returns the model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into
+    it."""
     model, tokenizer = load_language_model(
         "AutoModelForCausalLM", directory, device=device, adapter=adapter
     )
@@ -79,7 +80,7 @@ class CausalBackend:
 
 
 def resolve(layout: Layout, tokenizer: Any) -> Layout:
-    """The layout that `auto` or `native` stands for with this model."""
+    """Returns the layout that `auto` or `native` stands for with this model."""
     if layout == "native":
         return "chat" if template_text(tokenizer) else "lines"
     return "lines" if layout == "auto" else layout
@@ -129,7 +130,7 @@ class CausalReading:
 
 
 def endings_of(model: Any, tokenizer: Any, layout: Layout) -> Endings:
-    """Where a turn ends in a layout, in the vocabulary of a model."""
+    """Returns where a turn ends in a layout, in the vocabulary of a model."""
     rows = model.get_output_embeddings().weight.shape[0]
     spelled = [token or "" for token in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))]
     marks = _end_tokens(model, tokenizer)
@@ -161,7 +162,7 @@ def endings_of(model: Any, tokenizer: Any, layout: Layout) -> Endings:
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
-    """The end of a text, by all names that models have for it."""
+    """Returns the end of a text, by all names that models have for it."""
     declared = model.generation_config.eos_token_id
     known = declared if isinstance(declared, list) else [declared]
     added = tokenizer.get_added_vocab()

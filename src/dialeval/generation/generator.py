@@ -45,7 +45,7 @@ class Backend(Protocol):
     endings: Endings
 
     def prompt(self, history: Sequence[Turn], speaker: str, new_tokens: int) -> tuple[int, ...]:
-        """The ids that are read before `speaker` says at most `new_tokens` tokens."""
+        """Returns the ids that are read before `speaker` says at most `new_tokens` tokens."""
         ...
 
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading: ...
@@ -126,7 +126,7 @@ class Generator:
     def _fitting(
         self, waiting: Sequence[int], prompts: Sequence[tuple[int, ...]], decoding: Decoding
     ) -> int:
-        """How many prompts, from the back, the longest of all first, fit into a batch."""
+        """Returns how many prompts, from the back and the longest first, fit into a batch."""
         texts = decoding.beams if decoding.method == "beam" else decoding.count
         length = len(prompts[waiting[-1]]) + decoding.max_new_tokens
         return min(len(waiting), max(1, self.tokens_per_batch // (texts * length)))
@@ -136,8 +136,8 @@ class Generator:
 
 
 def load_generator(name: str, *, device: str = "auto", layout: Layout | None = None) -> Generator:
-    """A model that writes: a name of the catalogue, a directory, a hub id, an adapter, or what
-    `dialeval train` made. `layout` overrides how it reads a dialogue."""
+    """Returns a model that writes: a name of the catalogue, a directory, a hub id, an adapter, or
+    what `dialeval train` made. `layout` overrides how it reads a dialogue."""
     from dialeval.model_store.locate import offline, ready
 
     found = locate(name)
@@ -173,7 +173,7 @@ def load_generator(name: str, *, device: str = "auto", layout: Layout | None = N
 
 
 def learned_layout(found: Located) -> Layout | None:
-    """The layout that a causal model was trained with, where somebody wrote it down."""
+    """Returns the layout that a causal model was trained with, where somebody wrote it down."""
     if found.entry:
         name, where = found.entry.facts.get("layout"), f"the catalogue on {found.name}"
     else:
@@ -186,7 +186,7 @@ def learned_layout(found: Located) -> Layout | None:
 
 
 def _draws(history: Sequence[Turn], seed: int, count: int) -> Iterator[np.random.Generator]:
-    """A generator for each of the texts that follow a history."""
+    """Yields a generator for each of the texts that follow a history."""
     import numpy as np
 
     said = json.dumps([[turn.speaker, turn.text] for turn in history])

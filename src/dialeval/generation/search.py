@@ -218,7 +218,7 @@ def _extend(
     length: int,
     rows: range,
 ) -> list[int]:
-    """One more token for the beams of a prompt; returns the row that each new beam goes on from."""
+    """Adds one token to the beams of a prompt; returns the row that each new beam continues."""
     known = torch.tensor([beam.log_prob for beam in search.beams], device=scores.device)
     totals = (known[:, None] + scores).flatten()
     # Half of the candidates may be ends, and as many beams as before have to remain.

@@ -32,7 +32,8 @@ from dialeval.sample import Turn
 def load(
     directory: Path, *, device: str = "auto", adapter: Path | None = None, layout: Layout = "tabs"
 ) -> Seq2SeqBackend:
-    """The model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into it."""
+    """Returns the model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into
+    it."""
     model, tokenizer = load_language_model(
         "AutoModelForSeq2SeqLM", directory, device=device, adapter=adapter
     )

@@ -51,19 +51,19 @@ class ConceptNet:
         return word in self._numbers
 
     def neighbours(self, word: str) -> list[str]:
-        """The words that an assertion joins with this one, the nearest first."""
+        """Returns the words that an assertion joins with this one, the nearest first."""
         if (number := self._numbers.get(word)) is None:
             return []
         return [self.words[other] for other in self._row(number)]
 
     def nearest(self, word: str) -> tuple[str, ...]:
-        """The first of its neighbours."""
+        """Returns the first neighbours of a word."""
         if (number := self._numbers.get(word)) is None:
             return ()
         return tuple(self.words[other] for other in self._row(number, NEAREST))
 
     def nearest_beyond(self, word: str) -> tuple[str, ...]:
-        """The nearest of the neighbours' neighbours. They may be neighbours themselves."""
+        """Returns the nearest of the neighbours' neighbours. They may be neighbours themselves."""
         if (number := self._numbers.get(word)) is None:
             return ()
         row: list[int] = self._beyond[number].tolist()
@@ -105,7 +105,8 @@ class ConceptNet:
         return spread
 
     def _hops(self, start: int, goal: int, limit: int | None) -> int | None:
-        """Two searches that meet: each step widens the smaller frontier."""
+        """Searches from both words until the searches meet: each step widens the smaller
+        frontier."""
         seen, near = {start}, self._set(start)
         seen_there, there = {goal}, frozenset({goal})
         # `near` lies `steps` edges from the start, `there` those that are left.
@@ -148,7 +149,8 @@ def _digest(arrays: Mapping[str, NDArray[np.generic]]) -> str:
 
 @cache
 def load_conceptnet(path: Path | None = None) -> ConceptNet:
-    """The graph inside this package, or one that `scripts/build_conceptnet.py` made; read once."""
+    """Returns the graph inside this package, or one that `scripts/build_conceptnet.py` made; read
+    once."""
     place = path or files("dialeval.lexicon").joinpath("conceptnet.npz")
     with place.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return ConceptNet(dict(archive))

@@ -122,7 +122,7 @@ class WordNet:
         self._parts = parts
 
     def synsets(self, word: str, pos: PartOfSpeech | None = None) -> tuple[Synset, ...]:
-        """The synsets of a word in any case and inflection, most usual sense first.
+        """Returns the synsets of a word in any case and inflection, most usual sense first.
 
         Without `pos`: nouns, verbs, adjectives, adverbs. If several base forms fit (the verb
         "axes": axe, ax), the senses of one follow those of the other, and a synset can come twice.
@@ -136,7 +136,7 @@ class WordNet:
         )
 
     def lemma_forms(self, form: str, pos: PartOfSpeech) -> tuple[str, ...]:
-        """All words of WordNet that `form` can be an inflection of, itself first.
+        """Returns all words of WordNet that `form` can be an inflection of, itself first.
 
         Like `morphy`, and unlike `synsets`, this takes the case as it is: WordNet's words are
         in lower case.
@@ -154,7 +154,7 @@ class WordNet:
         )
 
     def morphy(self, form: str, pos: PartOfSpeech | None = None) -> str | None:
-        """The first base form of the first part of speech that has one."""
+        """Returns the first base form of the first part of speech that has one."""
         for part in _asked(pos):
             for base in self.lemma_forms(form, part):
                 return base
@@ -166,13 +166,13 @@ class WordNet:
         return self._parts[part].exceptions
 
     def words(self, pos: PartOfSpeech) -> Iterator[str]:
-        """All words of a part of speech in alphabetical order, in lower case."""
+        """Returns all words of a part of speech in alphabetical order, in lower case."""
         (part,) = _asked(pos)
         counts = np.diff(self._parts[part].sense_starts)
         return (self._spellings[number].lower() for number in np.flatnonzero(counts))
 
     def all_synsets(self, pos: PartOfSpeech) -> Iterator[Synset]:
-        """All synsets of a part of speech in the order of WordNet's data file."""
+        """Returns all synsets of a part of speech in the order of WordNet's data file."""
         (part,) = _asked(pos)
         return (self._synset(part, number) for number in range(len(self._parts[part].satellites)))
 
@@ -199,7 +199,7 @@ class WordNet:
 
 
 def _asked(pos: PartOfSpeech | None) -> tuple[PartOfSpeech, ...]:
-    """The parts of speech to look into."""
+    """Returns the parts of speech to look into."""
     if pos is None:
         return PARTS_OF_SPEECH
     if pos not in PARTS_OF_SPEECH:
@@ -212,7 +212,7 @@ def _asked(pos: PartOfSpeech | None) -> tuple[PartOfSpeech, ...]:
 
 @cache
 def load_wordnet() -> WordNet:
-    """The lexicon inside this package, read once."""
+    """Returns the lexicon inside this package, read once."""
     with (
         files("dialeval.lexicon").joinpath("wordnet-3.0.npz").open("rb") as file,
         np.load(file, allow_pickle=False) as archive,
@@ -258,7 +258,8 @@ def _read_part(
 
 
 def _starts(lengths: NDArray[np.integer]) -> NDArray[np.int32]:
-    """Where each of the consecutive runs of these lengths starts, and where the last one ends."""
+    """Returns where each of the consecutive runs of these lengths starts, and where the last one
+    ends."""
     return np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
 
 

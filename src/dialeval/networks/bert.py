@@ -59,13 +59,15 @@ class Span:
 
 
 def load(directory: Path) -> Bert | None:
-    """The BERT of a directory in the Hugging Face layout; None if it is another kind of network."""
+    """Returns the BERT of a directory in the Hugging Face layout; None if it is another kind of
+    network."""
     config = plain_config(directory)
     return None if config is None else filled(lambda: Bert(config), tensors_of(directory))
 
 
 def plain_config(directory: Path) -> dict[str, Any] | None:
-    """The configuration of a network that `Bert` can be; None if only transformers knows it."""
+    """Returns the configuration of a network that `Bert` can be; None if only transformers knows
+    it."""
     config = DEFAULTS | read_json(directory / "config.json")
     plain = (
         config.get("model_type") == "bert"
@@ -222,7 +224,7 @@ def _table(rows: int, size: int) -> nn.Embedding:
 
 
 def _spans(lengths: Sequence[int]) -> Iterator[Span]:
-    """Of lengths in descending order."""
+    """Yields a span for each run of equal lengths; the lengths are in descending order."""
     start = first = 0
     for number in range(1, len(lengths) + 1):
         if number == len(lengths) or lengths[number] != lengths[first]:
@@ -253,8 +255,8 @@ class BertClassifier(nn.Module):
 def load_classifier(
     directory: Path, adapter: Path | None = None, settings: Mapping[str, Any] | None = None
 ) -> BertClassifier | None:
-    """The classifier of a directory, or one that an adapter makes of the encoder there; None if
-    one of them is of another kind. `settings` go before those of the configuration."""
+    """Returns the classifier of a directory, or one that an adapter makes of the encoder there;
+    None if one of them is of another kind. `settings` go before those of the configuration."""
     config = plain_config(directory)
     learned = read_adapter(adapter) if adapter else None
     if config is None or (adapter and learned is None):
@@ -308,8 +310,8 @@ class Predictions(nn.Module):
 
 
 def load_masked(directory: Path) -> BertMaskedLM | None:
-    """The masked language model of a directory, with a new head on an encoder that has none; None
-    if it is of another kind."""
+    """Returns the masked language model of a directory, with a new head on an encoder that has
+    none; None if it is of another kind."""
     config = plain_config(directory)
     if config is None or not config.get("tie_word_embeddings", True):
         return None
@@ -322,5 +324,5 @@ def load_masked(directory: Path) -> BertMaskedLM | None:
 
 
 def _under(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Those of one part of a network, by their names in it."""
+    """Returns the tensors of one part of a network, by their names in it."""
     return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}

@@ -35,8 +35,8 @@ DEFAULTS = {
 
 
 def load(directory: Path, adapter: Path | None = None) -> Llama | None:
-    """The Llama of a directory in the Hugging Face layout, with an adapter (LoRA) merged into it;
-    None if one of them is of another kind."""
+    """Returns the Llama of a directory in the Hugging Face layout, with an adapter (LoRA) merged
+    into it; None if one of them is of another kind."""
     config: dict[str, Any] = DEFAULTS | read_json(directory / "config.json")
     rope = config.get("rope_parameters") or {}
     plain = (

@@ -79,8 +79,8 @@ def add_low_rank(model: torch.nn.Module, rank: int, alpha: float, seed: int) -> 
 
 
 def low_rank_tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """What `merge_low_rank` wants: `NAME.down` and `NAME.up` of each layer, by its name in the
-    model without adapters."""
+    """Returns what `merge_low_rank` needs: `NAME.down` and `NAME.up` of each layer, by its name in
+    the model without adapters."""
     return {
         f"{name}.{part}": getattr(module, part).detach()
         for name, module in model.named_modules()
@@ -117,7 +117,8 @@ def merge_low_rank(
 
 
 def merged_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """A copy of all weights of a model that only reads, the paths that it carries added to them."""
+    """Returns a copy of all weights of a model that only reads, the paths that it carries added to
+    them."""
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     for name, module in model.named_modules():
         if isinstance(module, Linear) and module.up is not None:
@@ -128,7 +129,8 @@ def merged_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 def linear_layers(
     model: torch.nn.Module, targets: Collection[str] = ()
 ) -> dict[str, torch.nn.Linear]:
-    """Those whose name ends in one of `targets`, as peft counts them (`value`, `output.dense`).
+    """Returns the layers whose name ends in one of `targets`, as peft counts them (`value`,
+    `output.dense`).
 
     Without targets, those of the blocks: a pooler on top, where there is one, is left out.
     """
@@ -186,7 +188,7 @@ class PeftAdapter:
 
 
 def read_adapter(directory: Path) -> PeftAdapter | None:
-    """The adapter of a directory; None if peft has to read it."""
+    """Returns the adapter of a directory; None if peft has to read it."""
     config = read_json(directory / CONFIG)
     if not _is_plain(config) or not (directory / WEIGHTS).is_file():
         return None

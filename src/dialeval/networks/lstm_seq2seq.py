@@ -78,7 +78,7 @@ class LstmSeq2Seq(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def encode(self, ids: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, DecoderState]:
-        """The encoder's states, and where the decoder starts."""
+        """Returns the encoder's states, and where the decoder starts."""
         packed = pack_padded_sequence(
             self.source_words(ids), lengths.cpu(), batch_first=True, enforce_sorted=False
         )
@@ -90,7 +90,7 @@ class LstmSeq2Seq(nn.Module):
     def step(
         self, words: torch.Tensor, state: DecoderState, memory: torch.Tensor, padding: torch.Tensor
     ) -> DecoderState:
-        """One token further; `words` are embedded tokens, the result's `output` predicts."""
+        """Decodes one more token; `words` are embedded tokens, the result's `output` predicts."""
         value = torch.cat([words, state.output], 1)
         hidden, cell = [], []
         for number, layer in enumerate(self.decoder):
@@ -131,7 +131,7 @@ def save(model: LstmSeq2Seq, out: Path) -> None:
 
 
 def load(directory: Path) -> LstmSeq2Seq:
-    """What `save` wrote."""
+    """Loads what `save` wrote."""
     path = directory / "config.json"
     facts: dict[str, Any] = read_json(path)
     facts.pop("model_type", None)

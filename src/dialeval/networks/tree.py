@@ -53,7 +53,7 @@ class Forest:
 
 
 def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many tokens two sequences have in common, from the left."""
+    """Returns how many tokens two sequences have in common, from the left."""
     count = 0
     for one, other in zip(first, second, strict=False):
         if one != other:
@@ -63,7 +63,8 @@ def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def grow(sequences: Sequence[Sequence[int]]) -> Forest:
-    """The forest of sequences in sorted order: each then shares most with the one before it."""
+    """Returns the forest of sequences in sorted order: each then shares most with the one before
+    it."""
     tokens: list[int] = []
     depths: list[int] = []
     ends: list[int] = []
@@ -103,7 +104,7 @@ class View:
 def views(
     forest: Forest, device: torch.device | str = "cpu", rows_per_view: int = ROWS_PER_VIEW
 ) -> list[View]:
-    """The attention of a forest, run by run."""
+    """Returns the attention of a forest, run by run."""
     return list(_views(forest, device, rows_per_view))
 
 
@@ -165,12 +166,13 @@ class Passes:
         return sum(map(len, self.sequences)) - sum(self.shared)
 
     def tokens(self, start: int, stop: int) -> int:
-        """The tokens of one pass over some of the sequences."""
+        """Returns the tokens of one pass over some of the sequences."""
         lengths = sum(len(sequence) for sequence in self.sequences[start:stop])
         return lengths - sum(self.shared[start + 1 : stop])
 
     def next_stop(self, start: int, budget: int) -> int:
-        """Where a pass that begins at `start` should end; it holds at least one sequence."""
+        """Returns where a pass that begins at `start` should end; it holds at least one
+        sequence."""
         tokens = len(self.sequences[start])
         candidates = []
         for stop in range(start + 1, len(self.sequences)):
@@ -183,7 +185,7 @@ class Passes:
 
 
 def plan_passes(sequences: Sequence[Sequence[int]]) -> Passes:
-    """The plan for sequences in sorted order."""
+    """Returns the plan for sequences in sorted order."""
     previous: Sequence[int] = ()
     shared = []
     for sequence in sequences:

@@ -71,7 +71,7 @@ class Ranking:
 
 
 def bradley_terry(outcomes: Sequence[Outcome], level: float = 0.95) -> Ranking:
-    """The ranking that these comparisons give."""
+    """Returns the ranking that follows from these comparisons."""
     systems = sorted({name for one in outcomes for name in (one.first, one.second)})
     items = sorted({one.item for one in outcomes})
     n = len(outcomes)
@@ -98,7 +98,7 @@ def bradley_terry(outcomes: Sequence[Outcome], level: float = 0.95) -> Ranking:
 
 
 def fit_strengths(wins: Floats) -> Floats:
-    """The maximum of the likelihood; `wins[i, j]` counts how often i beat j."""
+    """Returns the maximum of the likelihood; `wins[i, j]` counts how often i beat j."""
     total = wins.sum(axis=1)
     games = wins + wins.T
     strong = np.ones(len(wins))
@@ -151,7 +151,7 @@ def _deviations(
 
 
 def _no_maximum(wins: Floats, systems: Sequence[str]) -> str:
-    """Why the likelihood has no finite maximum; empty if it has one."""
+    """Returns why the likelihood has no finite maximum; empty if it has one."""
     met = _reach(wins + wins.T > 0)
     if not met.all():
         apart = ", ".join(name for name, ok in zip(systems, met[0], strict=True) if not ok)

@@ -45,7 +45,7 @@ def is_url(text: str) -> bool:
 
 
 def parse_address(text: str) -> Address:
-    """A path, or the URL of a PostgreSQL database."""
+    """Returns a path, or the URL of a PostgreSQL database."""
     if not is_url(text):
         return Address(Path(text), "", text)
     from sqlalchemy.engine import make_url
@@ -74,13 +74,13 @@ def _shown(url: URL) -> str:
 
 
 def connect(address: Address, *, read_only: bool = False) -> Engine:
-    """An engine whose connections behave alike in all processes."""
+    """Returns an engine whose connections behave alike in all processes."""
     return _postgres(address) if address.path is None else _sqlite(address.path, read_only)
 
 
 @contextmanager
 def reading(engine: Engine, address: Address) -> Iterator[Connection]:
-    """One moment of the database, whatever others write meanwhile."""
+    """Yields a consistent view of the database, whatever others write meanwhile."""
     with told_plainly(address), engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN")
@@ -91,7 +91,7 @@ def reading(engine: Engine, address: Address) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine, address: Address) -> Iterator[Connection]:
-    """A transaction that is on the disk when the block ends; nothing of it is if it raises."""
+    """Yields a transaction that is on disk when the block ends; if it raises, nothing is."""
     with told_plainly(address), engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             # A lock at once: one that is wanted after reading may be refused, whatever the patience
@@ -102,7 +102,7 @@ def writing(engine: Engine, address: Address) -> Iterator[Connection]:
 
 @contextmanager
 def told_plainly(address: Address) -> Iterator[None]:
-    """What the database complains about, without statements, values and credentials."""
+    """Rephrases complaints of the database, without statements, values and credentials."""
     from sqlalchemy.exc import DBAPIError, IntegrityError
 
     try:

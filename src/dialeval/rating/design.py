@@ -34,7 +34,7 @@ PIECE = 2
 
 
 def vocabulary(samples: Sequence[Sample]) -> list[str]:
-    """The words of all responses (in whole dialogues: of all turns), with repetitions."""
+    """Returns the words of all responses (in whole dialogues: of all turns), with repetitions."""
     words = [word for sample in samples for text in _texts(sample) for word in _words(text)]
     if len(set(words)) < SHORTEST:
         # The data hold too few words: add others.
@@ -43,8 +43,8 @@ def vocabulary(samples: Sequence[Sample]) -> list[str]:
 
 
 def nonsense_of(sample: Sample, words: Sequence[str], generator: random.Random) -> Sample:
-    """The sample with nonsense in place of its response; in a whole dialogue, of every other
-    turn."""
+    """Returns the sample with nonsense in place of its response; in a whole dialogue, of every
+    other turn."""
 
     def mix(text: str) -> str:
         wanted = min(LONGEST, max(SHORTEST, len(list(_words(text)))))
@@ -89,7 +89,7 @@ class Assignment:
 
 
 def assignments(job: Job, rater: int, raters: int) -> list[Assignment]:
-    """The assignments of a rater by number (from 1); the same for every call."""
+    """Returns the assignments of a rater by number (from 1); the same for every call."""
     generator = random.Random(f"{job.seed} rater {rater}")
     tasks = _share(job, rater, raters)
     generator.shuffle(tasks)
@@ -110,7 +110,7 @@ def assignments(job: Job, rater: int, raters: int) -> list[Assignment]:
 
 
 def _share(job: Job, rater: int, raters: int) -> list[int]:
-    """The tasks of one rater. Every rater gets all attention checks."""
+    """Returns the tasks of one rater. Every rater gets all attention checks."""
     if not job.per_item or job.per_item >= raters:
         return [task.number for task in job.tasks]
     samples = [task.number for task in job.tasks if task.kind == "sample"]
@@ -136,8 +136,8 @@ class Design:
 
 
 def design(material: Sequence[Material], job: Job, most_pairs: int | None = None) -> Design:
-    """The job with its tasks: each sample on its own, or pairs of answers side by side, at most
-    `most_pairs` of them at random."""
+    """Makes the job with its tasks: each sample on its own, or pairs of answers side by side, at
+    most `most_pairs` of them at random."""
     directions = {name: way for source in material for name, way in source.directions.items()}
     job = replace(job, sources=tuple(one.name for one in material), directions=directions)
     if job.kind == "compare":

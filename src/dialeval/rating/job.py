@@ -69,7 +69,7 @@ class Quality:
         return range(self.low, self.high + 1)
 
     def share(self, value: float) -> float:
-        """The position of a rating on the scale: 0 at its low end, 1 at its high end."""
+        """Returns the position of a rating on the scale: 0 at its low end, 1 at its high end."""
         return (value - self.low) / (self.high - self.low)
 
 
@@ -85,7 +85,7 @@ def parse_qualities(text: str) -> tuple[Quality, ...]:
 
 
 def described(qualities: Sequence[Quality], descriptions: Mapping[str, str]) -> tuple[Quality, ...]:
-    """The qualities with the question about each."""
+    """Returns the qualities with the question about each."""
     names = [quality.name for quality in qualities]
     for name in descriptions:
         if name not in names:
@@ -167,7 +167,7 @@ class Job:
     tasks: tuple[Task, ...] = field(default=(), repr=False)
 
     def allows(self, answers: Answers) -> bool:
-        """Whether these are complete answers to the questions of the job."""
+        """Returns whether these are complete answers to the questions of the job."""
         if set(answers) != {quality.name for quality in self.qualities}:
             return False
         if self.kind == "compare":
@@ -175,7 +175,7 @@ class Job:
         return all(answers[quality.name] in quality.points for quality in self.qualities)
 
     def passes(self, answers: Answers) -> bool:
-        """Whether the answers to an attention check are those of an attentive rater.
+        """Returns whether the answers to an attention check are those of an attentive rater.
 
         Nonsense is below the middle of the scales, on average over the qualities: one of them may
         be high for nonsense (`harmless`). In a comparison, the other answer is better.
@@ -196,8 +196,8 @@ class Job:
         return cls(**values | {"sources": tuple(record["sources"]), "tasks": tasks})
 
     def digest(self) -> str:
-        """The digest of what is judged: equal if the same samples are put to raters in the same
-        way."""
+        """Returns the digest of what is judged: equal if the same samples are put to raters in the
+        same way."""
         whole = hashlib.sha256(self.kind.encode())
         for task in self.tasks:
             record = json.dumps(task.to_record()["samples"], sort_keys=True)

@@ -45,7 +45,8 @@ def read_material(
     limit: int | None = None,
     seed: int | None = None,
 ) -> list[Material]:
-    """One for each path. Ratings that the samples had are dropped: raters start afresh."""
+    """Loads the samples of each path. Ratings that the samples had are dropped: raters start
+    afresh."""
     if not paths:
         raise UsageError("no file given")
     return [
@@ -83,7 +84,8 @@ def _bare(samples: Samples | Iterator[Sample]) -> Iterator[Sample]:
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """The last part of each path without its endings if that is unique, else the whole path."""
+    """Returns the last part of each path without its endings if that is unique, else the whole
+    path."""
     if twice := sorted({path for path in paths if paths.count(path) > 1}):
         raise UsageError(f"{twice[0]} is given twice")
     short = [Path(path).name.partition(".")[0] or path for path in paths]
@@ -100,7 +102,7 @@ class Pairs:
 
 
 def pair_up(material: Sequence[Material]) -> Pairs:
-    """Every answer with each answer of another side. The name of the side is in `system`."""
+    """Pairs every answer with each answer of another side. The name of the side is in `system`."""
     sides = _sides(material)
     if len(sides) < 2:
         raise UsageError(

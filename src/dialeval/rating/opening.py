@@ -32,7 +32,7 @@ CREATION_LOCK = 0x6469616C65
 
 
 def open_store(place: str, *, read_only: bool = False) -> Store | None:
-    """The stored job; None if there is none yet."""
+    """Returns the stored job; None if there is none yet."""
     address = parse_address(place)
     if address.path is not None and (not address.path.exists() or not address.path.stat().st_size):
         return None

@@ -105,7 +105,7 @@ class Overview:
 
 
 def overview(store: Store) -> Overview:
-    """The overview of the answers that are saved now."""
+    """Returns the overview of the answers that are saved now."""
     job, counted, totals = store.job, store.counted(), store.totals()
     tasks = {task.number: task for task in store.tasks()}
     checks = {number for number, task in tasks.items() if task.kind == "check"}

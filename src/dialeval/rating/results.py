@@ -36,7 +36,7 @@ Said = dict[str, dict[str, list[float]]]
 
 
 def rated_samples(store: Store) -> Iterator[Sample]:
-    """Every sample of the job, with its ratings so far."""
+    """Yields every sample of the job, with its ratings so far."""
     answers = first_answers(store.counted())
     names = sorted({one.rater for of_task in answers.values() for one in of_task}, key=_by_number)
     samples: dict[str, Sample] = {}
@@ -151,8 +151,8 @@ def export_text(store: Store, to: str, file: IO[str], *, raw: bool = False) -> N
 
 
 def answer_records(store: Store) -> Iterator[dict[str, Any]]:
-    """Every answer that counts. `shown` lists the samples in the order of the page. If the task is
-    damaged, its kind says so, and the answer is kept."""
+    """Yields every answer that counts. `shown` lists the samples in the order of the page. If the
+    task is damaged, its kind says so, and the answer is kept."""
     tasks = {task.number: task for task in store.tasks()}
     for one in store.counted():
         task = tasks.get(one.task)

@@ -125,7 +125,8 @@ def group_commit(engine: Engine, address: Address) -> GroupCommit[Submission, Sa
 
 
 def _save(connection: Connection, batch: Sequence[Submission]) -> list[Saved]:
-    """Two statements for any number of submissions: read the known ones, insert the new ones."""
+    """Saves any number of submissions with two statements: read the known ones, insert the new
+    ones."""
     given = schema.ratings.c
     known: dict[tuple[int, int, str], tuple[int, str]] = {}
     for row in connection.execute(

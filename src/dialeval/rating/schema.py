@@ -101,7 +101,7 @@ _REFUSALS = {
 
 
 def create_tables(connection: Connection) -> None:
-    """All of them, in the transaction of the caller."""
+    """Creates all tables, in the transaction of the caller."""
     metadata.create_all(connection, checkfirst=False)
     for statement in _REFUSALS[connection.dialect.name]:
         connection.exec_driver_sql(statement)

@@ -66,7 +66,7 @@ class Counted:
 
 
 def usual_name(number: int) -> str:
-    """What a rater is called, from 1 on: there are no names of people in a database."""
+    """Returns the name of a rater, counted from 1: a database holds no names of people."""
     return f"rater-{number}"
 
 
@@ -122,7 +122,7 @@ class Store:
         return self._rater(row) if row else None
 
     def tasks(self, *kinds: TaskKind) -> Iterator[Task]:
-        """All tasks of these kinds (of none: all), in their order."""
+        """Yields all tasks of these kinds (without kinds: all), in their order."""
         with reading(self.engine, self.address) as connection:
             yield from read_tasks(connection, *(kinds or ("sample", "check")), damaged=self._lacks)
 
@@ -130,7 +130,7 @@ class Store:
         self.damaged[f"{self.address.shown}: {row} is damaged and was left out"] = None
 
     def locate(self, rater: Rater, position: int) -> Assignment | None:
-        """What the rater sees there. It never changes, so it is looked up once."""
+        """Returns what the rater sees at a position. It never changes, so it is looked up once."""
         if position > LAST_POSITION:
             return None
         key = (rater.number, position)
@@ -150,7 +150,7 @@ class Store:
         return self._assignments[key]
 
     def first_open(self, rater: Rater) -> int | None:
-        """The first position without a rating; None: all is done."""
+        """Returns the first position without a rating; None: all are rated."""
         own, given = schema.assignments.c, schema.ratings.c
         is_rated = exists().where(and_(given.rater == own.rater, given.position == own.position))
         query = (
@@ -163,7 +163,7 @@ class Store:
             return connection.scalar(query)
 
     def total(self, rater: Rater) -> int:
-        """How many pages the rater has."""
+        """Returns how many pages the rater has."""
         if rater.number not in self._totals:
             own = schema.assignments.c
             query = select(func.max(own.position)).where(own.rater == rater.number)
@@ -172,14 +172,14 @@ class Store:
         return self._totals[rater.number]
 
     def done(self, rater: Rater) -> int:
-        """How many of them are rated."""
+        """Returns how many pages are rated."""
         given = schema.ratings.c
         query = select(func.count(given.position.distinct())).where(given.rater == rater.number)
         with reading(self.engine, self.address) as connection:
             return connection.scalar(query) or 0
 
     def show(self, rater: Rater, position: int) -> Showing | None:
-        """The task at this position; None where there is none."""
+        """Returns the task at this position; None if there is none."""
         if (assignment := self.locate(rater, position)) is None:
             return None
         given = schema.ratings.c
@@ -214,12 +214,13 @@ class Store:
         return self._commit(Submission(rater.number, position, text, submission))
 
     def last_number(self) -> int:
-        """Of the ratings: it grows with each."""
+        """Returns the number of the last rating; it grows with each of them."""
         with reading(self.engine, self.address) as connection:
             return connection.scalar(select(func.max(schema.ratings.c.number))) or 0
 
     def counted(self) -> list[Counted]:
-        """The last answers of every rater at every position, in the order of raters and pages."""
+        """Returns the last answers of every rater at every position, in the order of raters and
+        pages."""
         given, own = schema.ratings.c, schema.assignments.c
         last = select(func.max(given.number)).group_by(given.rater, given.position)
         query = (
@@ -286,7 +287,7 @@ def read_tasks(
 
 
 def _task(row: Any) -> Task | None:
-    """The task of a row; None where its record is damaged."""
+    """Returns the task of a row; None if its record is damaged."""
     try:
         record = json.loads(row.record)
         task = Task.from_record(row.number, row.kind, record)
@@ -301,7 +302,7 @@ def _task(row: Any) -> Task | None:
 
 
 def _answers(text: str, job: Job) -> Answers | None:
-    """What a rater said; None where that is no answer to what the job asks."""
+    """Returns the answers of a rater; None if they do not answer what the job asks."""
     try:
         answers: Answers = json.loads(text)
         return answers if isinstance(answers, dict) and job.allows(answers) else None
