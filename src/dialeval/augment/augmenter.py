@@ -51,7 +51,7 @@ class Augmenter(Protocol):
         """Whether paraphrases that are the query itself, or one another, stay."""
 
     def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
-        """The paraphrases of each query, in the order of the queries."""
+        """Returns the paraphrases of each query, in the order of the queries."""
 
 
 AUGMENTERS: Registry[type[Augmenter]] = Registry(
@@ -77,7 +77,7 @@ def make_augmenter(spec: str, seed: int | None = None) -> Augmenter:
 
 
 def make_augmenters(specs: Iterable[str], seed: int | None = None) -> list[Augmenter]:
-    """Several at once; the same with the same options twice is refused."""
+    """Makes several augmenters at once; the same with the same options twice is refused."""
     augmenters = [make_augmenter(spec, seed) for spec in specs]
     if not augmenters:
         raise UsageError(f"no augmenter given: choose from {', '.join(AUGMENTERS.names())}")
@@ -118,7 +118,7 @@ class Tally:
 def augment_queries(
     queries: Iterable[Query], augmenters: Sequence[Augmenter], tally: Tally | None = None
 ) -> Iterator[Query]:
-    """The queries with the paraphrases of all augmenters added to those that they had."""
+    """Yields the queries with the paraphrases of all augmenters added to those that they had."""
     tally = Tally() if tally is None else tally
     remaining = iter(queries)
     while batch := list(islice(remaining, BATCH)):
@@ -176,7 +176,7 @@ def augment_file(
 
 
 def watched(queries: Iterable[Query], progress: Progress) -> Iterator[Query]:
-    """The same queries, while `progress` hears how many passed."""
+    """Yields the same queries, while `progress` hears how many passed."""
     for count, query in enumerate(queries, start=1):
         yield query
         progress(count, 0)

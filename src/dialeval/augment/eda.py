@@ -185,7 +185,8 @@ def _times(alpha: float, words: Sequence[str]) -> int:
 
 @lru_cache(maxsize=65536)
 def synonyms(word: str) -> tuple[str, ...]:
-    """All other lemmas of all its synsets, letters and spaces only, in alphabetical order."""
+    """Returns all other lemmas of all its synsets, letters and spaces only, in alphabetical
+    order."""
     lemmas = {lemma for synset in load_wordnet().synsets(word) for lemma in synset.lemmas}
     spelled = {re.sub(r"[^a-z ]", "", re.sub("[_-]", " ", lemma.lower())) for lemma in lemmas}
     return tuple(sorted(spelled - {word, ""}))

@@ -48,7 +48,8 @@ _VOWELS = re.compile(r"[aeiouy]+")
 
 
 def inflect(lemma: str, tag: str) -> str:
-    """The form of `lemma` that the tag asks for; base tags (VB, VBP, NN, JJ, RB) change nothing."""
+    """Returns the form of `lemma` that the tag asks for; base tags (VB, VBP, NN, JJ, RB) change
+    nothing."""
     if tag in ("JJR", "JJS", "RBR", "RBS"):
         return _compare(lemma, "a" if tag.startswith("J") else "r", tag.endswith("R"))
     change = {"VBZ": _third, "VBD": _past, "VBN": _participle, "VBG": _gerund, "NNS": _plural}
@@ -172,7 +173,7 @@ _LAST_LATIN = "\u024f"
 
 
 def framed(text: str, proper: Sequence[int] = ()) -> list[str]:
-    """The text with each opening that it does not have; none where it has no word.
+    """Returns the text with each opening that it does not have; none where it has no word.
 
     `proper` says where words start that are names, and so keep their capital letter.
     """
@@ -197,7 +198,7 @@ def framed(text: str, proper: Sequence[int] = ()) -> list[str]:
 
 
 def _is_foreign(text: str, start: int) -> bool:
-    """Whether the first letter from there on is not Latin."""
+    """Returns whether the first letter from there on is not Latin."""
     letter = _LETTER.search(text, start)
     return letter is not None and letter[0] > _LAST_LATIN
 

@@ -100,7 +100,7 @@ class ConditionalTextGenerator:
         return self._generator.replies(histories, decoding, self.seed, speaker="user")
 
     def _close(self, query: str, texts: list[str]) -> list[str]:
-        """Those within the band of closeness, in their order."""
+        """Returns the texts within the band of closeness, in their order."""
         if self._band is None or not texts:
             return texts
         low, high = self._band
@@ -164,7 +164,8 @@ class ConditionalTextGenerator:
 
 
 def distinct(query: str, texts: Sequence[str]) -> list[str]:
-    """The texts that say something, are not the query, and are not there yet, in their order."""
+    """Returns the texts that say something, are not the query, and are not there yet, in their
+    order."""
     seen = {letters(query), ""}
     kept = []
     for text in texts:

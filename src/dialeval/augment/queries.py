@@ -82,7 +82,7 @@ class Query:
         return (*self.context, Turn(self.query, "user"))
 
     def to_record(self) -> dict[str, Any]:
-        """A line of our own JSONL; `read_queries` reads it back unchanged."""
+        """Returns a line of our own JSONL; `read_queries` reads it back unchanged."""
         record: dict[str, Any] = {
             "id": self.id,
             "context": [
@@ -102,7 +102,8 @@ class Query:
 
 
 def wording(text: str) -> str:
-    """The words of a text, whatever its case and spacing: two that share it ask the same thing.
+    """Returns the words of a text, whatever its case and spacing: two that share it ask the same
+    thing.
 
     Lower case, punctuation apart, contractions in one word, which is also how HolisticEval's
     released queries are written.
@@ -119,7 +120,8 @@ _PIECES = re.compile(rf"{WORD.pattern}|\s+|[^\w\s]")
 
 
 def changed_pieces(original: str, variant: str) -> list[tuple[str, bool]]:
-    """The variant in pieces that spell it, each with whether it is new; of a long text none is."""
+    """Returns the variant in pieces that spell it, each with whether it is new; of a long text none
+    is."""
     before = [piece for piece in _PIECES.findall(original) if not piece.isspace()]
     pieces = _PIECES.findall(variant)
     places = [place for place, piece in enumerate(pieces) if not piece.isspace()]
@@ -202,7 +204,8 @@ class Queries:
         return tuple(source.path for source, _ in self._sources if not source.is_stdin)
 
     def fraction(self) -> float | None:
-        """How much of the input was read in this pass, by bytes; None where that is unknown."""
+        """Returns how much of the input was read in this pass, by bytes; None where that is
+        unknown."""
         if self._done >= len(self._sources):
             return 1.0
         inside = self._sources[self._done][0].fraction()
@@ -249,7 +252,7 @@ def write_queries(queries: Iterable[Query], destination: str | os.PathLike[str])
 
 
 def _read(source: Source, format: str | None) -> tuple[str, Read]:
-    """The format of this source, as it was named or by its content, and how to read it."""
+    """Reads the format of this source, as it was named or by its content, and how to read it."""
     records: tuple[str, Read] = ("queries", _read_records)
     lines: tuple[str, Read] = ("text", _read_lines)
     if format is not None:
@@ -308,7 +311,7 @@ def _query(record: Mapping[str, Any], default: str, place: Place, options: ReadO
 
 
 def _paraphrases(value: object, place: Place) -> tuple[Paraphrase, ...]:
-    """A list of {query, how}, or of texts."""
+    """Returns a list of {query, how}, or of texts."""
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -345,7 +348,8 @@ def _from_dialogues(reader: Reader) -> tuple[str, Read]:
 
 
 def query_of(sample: Sample) -> Query | None:
-    """What the user last said before the response, or last in the dialogue; None if nothing."""
+    """Returns what the user last said before the response, or last in the dialogue; None if
+    nothing."""
     named = any(turn.speaker == "user" for turn in sample.context)
     for place in range(len(sample.context) - 1, -1, -1):
         turn: Turn = sample.context[place]

@@ -75,7 +75,7 @@ SHORTEST = 3
 
 
 def released_synonym(word: str, pos: PartOfSpeech) -> str | None:
-    """What HolisticEval puts in the place of a word in lower case; None: the word stays."""
+    """Returns what HolisticEval puts in the place of a word in lower case; None: the word stays."""
     for synset in load_wordnet().synsets(word, pos):
         if (head := synset.name.lower()) != word:
             return head
@@ -97,7 +97,7 @@ def near_synonyms(lemma: str, pos: PartOfSpeech) -> tuple[str, ...]:
 
 
 def _usualness(other: str, pos: PartOfSpeech, synset: Synset) -> float:
-    """How usual a word this is for the synset: share / (j * 4 ** (words - 1))."""
+    """Returns how usual a word this is for the synset: share / (j * 4 ** (words - 1))."""
     wordnet = load_wordnet()
     senses = [sense.number for sense in wordnet.synsets(other, pos)]
     share = len(senses) / len(wordnet.synsets(other))
@@ -249,12 +249,13 @@ def _as_released_for_consistency(words: Sequence[str], tags: Sequence[str]) -> l
 
 
 def released_words(text: str) -> list[str]:
-    """The text as the release has it: lower case, punctuation apart, contractions in one word."""
+    """Returns the text as the release has it: lower case, punctuation apart, contractions in one
+    word."""
     return wording(text).split()
 
 
 def released_paraphrase(words: Sequence[str], tags: Sequence[str]) -> str:
-    """The words with one of them replaced, as in the self-consistency set, or as they are.
+    """Returns the words with one of them replaced, as in the self-consistency set, or as they are.
 
     The authors' tagger took "i" at the start of a query for a noun; no word in -ing was replaced.
     """
@@ -291,7 +292,7 @@ def released_part_of_speech(tag: str) -> PartOfSpeech | None:
 
 
 def readable_edits(text: str, words: Sequence[Word], nearest: int = 0) -> list[Edit]:
-    """What `mode=readable` replaces here: by the nearest synonyms, or (1) the next ones."""
+    """Returns what `mode=readable` replaces here: by the nearest synonyms, or (1) the next ones."""
     contracted = _contracted(text)
     edits = []
     for word in words:
@@ -303,7 +304,7 @@ def readable_edits(text: str, words: Sequence[Word], nearest: int = 0) -> list[E
 
 
 def _contracted(text: str) -> set[int]:
-    """The places of letters that belong to a contraction."""
+    """Returns the places of letters that belong to a contraction."""
     return {at for match in _CONTRACTION.finditer(text) for at in range(*match.span())}
 
 
@@ -318,7 +319,7 @@ def _readable_part_of_speech(word: Word) -> PartOfSpeech | None:
 
 
 def _replacement(word: Word, pos: PartOfSpeech, nearest: int) -> str | None:
-    """A synonym in the form and the case of the word; None: it stays."""
+    """Returns a synonym in the form and the case of the word; None: it stays."""
     lower = word.text.lower()
     forms = load_wordnet().lemma_forms(lower, pos)
     is_inflected = word.tag not in ("NN", "VB", "VBP", "JJ", "RB")
@@ -340,7 +341,8 @@ def _in_case_of(model: str, text: str) -> str:
 
 
 def apply(text: str, edits: Iterable[Edit], articles: bool = True) -> str:
-    """The text with the edits, which stand in its order, and with "a" or "an" to suit them."""
+    """Returns the text with the edits, which stand in its order, and with "a" or "an" to suit
+    them."""
     pieces, place = [], 0
     for edit in edits:
         before = text[place : edit.start]

@@ -63,7 +63,8 @@ class Chrf(Metric):
         return counts
 
     def from_counts(self, counts: Sequence[int]) -> Score:
-        """By the steps of sacreBLEU. Orders that one of the texts is too short for do not count."""
+        """Computes the score by the steps of sacreBLEU. Orders that one of the texts is too short
+        for do not count."""
         precision = recall = 0.0
         orders = 0
         for found, wanted, matches in zip(*[iter(counts)] * 3, strict=True):
@@ -88,8 +89,8 @@ class Chrf(Metric):
 
 
 def _totals(found: int, wanted: int, matches: Sequence[int]) -> list[int]:
-    """Of texts with so many units. Where the reference has no n-grams, those of the response do not
-    count either."""
+    """Returns the counts of texts with these numbers of units. Where the reference has no n-grams,
+    those of the response do not count either."""
     counts = []
     for order, matched in enumerate(matches, start=1):
         of_reference = max(0, wanted - order + 1)

@@ -75,7 +75,7 @@ class ComposedMetric(Metric):
 
     @abstractmethod
     def chosen(self, composition: Composition) -> Weights:
-        """The weights of the terms, in their order."""
+        """Returns the weights of the terms, in their order."""
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         return [question for term, _ in self.in_use for question in _questions(term, sample)]
@@ -111,7 +111,7 @@ class ComposedMetric(Metric):
         )
 
     def models(self) -> Mapping[str, str]:
-        """Each model once, under the first sub-metric that asks it."""
+        """Returns each model once, under the first sub-metric that asks it."""
         by_model: dict[str, str] = {}
         for term, _ in self.in_use:
             for role, model in term.metric.models().items():
@@ -127,7 +127,7 @@ class ComposedMetric(Metric):
         return super().signature(fingerprints)
 
     def signature_fields(self) -> Mapping[str, str]:
-        """The content of the file counts, not where it lies."""
+        """Returns the digest of the weights: the content of the file counts, not its place."""
         return {"weights": f"{Path(self.weights).stem}@{self.composition.digest()[:8]}"}
 
 

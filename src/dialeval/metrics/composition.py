@@ -70,8 +70,8 @@ def reweigh(correlations: Sequence[float | None], power: Power = 2.0) -> Weighti
 
 
 def adaptive_power(correlations: Sequence[float | None]) -> float:
-    """The smallest power with the largest weight in [1/3, 1/2]. Where none has it there (one
-    sub-metric alone correlates, or four do equally) the one that comes nearest."""
+    """Returns the smallest power with the largest weight in [1/3, 1/2]. Where none has it there
+    (one sub-metric alone correlates, or four do equally) the one that comes nearest."""
     positive = [max(0.0, rho) if rho is not None else 0.0 for rho in correlations]
     if not any(positive):
         return ADAPTIVE_POWERS[0]
@@ -183,7 +183,8 @@ class Composition:
         return [term.spec for term in self.terms]
 
     def weights_for(self, quality: str) -> Chosen:
-        """The weights of a quality by its name, its name in the data, or its name in other case.
+        """Returns the weights of a quality by its name, its name in the data, or its name in other
+        case.
 
         Where there are none for overall by that name, those of its other names are taken, and where
         there are none either, the mean over all qualities. Another quality that is not known is an
@@ -217,7 +218,8 @@ class Composition:
         return Chosen("none", uniform_weights(len(self.terms)))
 
     def digest(self) -> str:
-        """Of all that moves a score, whatever file it lies in: terms, scales, weights, names."""
+        """Returns the digest of all that moves a score, in whatever file: terms, scales, weights,
+        names."""
         record = self.to_record()
         moving = [record["terms"], record["weights"], record["names"]]
         text = json.dumps(moving, sort_keys=True, ensure_ascii=False)
@@ -241,13 +243,14 @@ class Composition:
 
 
 def term_signature(signature: Signature) -> str:
-    """What decides a raw value: not the releases, and not a scale that was fitted on one run."""
+    """Returns what decides a raw value: not the releases, and not a scale that was fitted on one
+    run."""
     kept = tuple(item for item in signature.fields if item[0] != "calibration")
     return Signature(signature.name, signature.version, kept).short()
 
 
 def difference(term: Term, now: str) -> str:
-    """What differs between a term's signature and another, field by field."""
+    """Returns what differs between a term's signature and another, field by field."""
     old, new = Signature.parse(term.signature), Signature.parse(now)
     before = {"metric": old.name, "version": str(old.version), **dict(old.fields)}
     after = {"metric": new.name, "version": str(new.version), **dict(new.fields)}

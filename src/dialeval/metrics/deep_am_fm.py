@@ -123,7 +123,8 @@ class DeepAmFm(Metric):
 
 
 def _adequacy(vectors: Sequence[Answer]) -> float:
-    """The highest cosine of the first vector with one of the others; 0 for a vector of zeros."""
+    """Returns the highest cosine of the first vector with one of the others; 0 for a vector of
+    zeros."""
     import numpy as np
 
     first, *others = (np.asarray(vector, dtype=np.float64) for vector in vectors)
@@ -144,7 +145,7 @@ def _total(tokens: TokenLogProbs) -> float:
 
 
 def _ratio(first: float, second: float) -> float:
-    """The larger log-probability over the smaller: 1 where they are equal, near 0 where one is far
-    less likely."""
+    """Returns the larger log-probability over the smaller: 1 where they are equal, near 0 where one
+    is far less likely."""
     low = min(first, second)
     return max(first, second) / low if low else 1.0

@@ -147,8 +147,8 @@ def _hash_word(word: str) -> int:
 
 
 def _mix(hashes: Hashes) -> Hashes:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): a bijection that makes a sum
-    with another hash depend on the order of the two."""
+    """Applies the finaliser of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): a bijection that
+    makes a sum with another hash depend on the order of the two."""
     import numpy as np
 
     mixed = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -170,7 +170,7 @@ class HashSet:
         self._hold(_unique(hashes))
 
     def update(self, other: HashSet) -> None:
-        """The union with another set, which stays as it is."""
+        """Adds another set, which stays as it is."""
         for unique in (other._sorted, *other._pending):
             self._hold(unique)
 

@@ -43,7 +43,7 @@ def ngram_entropy(responses: Iterable[str], n: int = 2, mode: Mode = "released")
 
 
 def count_ngrams(responses: Iterable[str], n: int, mode: Mode) -> Counter[str]:
-    """How often each n-gram occurs; blank responses do not count."""
+    """Returns how often each n-gram occurs; blank responses do not count."""
     return Counter(
         ngram
         for response in responses
@@ -197,6 +197,6 @@ def mean_distance(vectors: Sequence[Answer]) -> float:
 
 
 def _answers(sample: Sample) -> list[str]:
-    """What the system said: to the variants of a query, or, without any, the response."""
+    """Returns what the system said: to the variants of a query, or, without any, the response."""
     said = [variant.response for variant in sample.variants] or [sample.response or ""]
     return [text for text in said if text.strip()]

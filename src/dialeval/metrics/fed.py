@@ -98,6 +98,6 @@ class Fed(Metric):
         return {"layout": layout, "follow_ups": f"fed@{digest_of(sides)}"}
 
     def _texts(self) -> tuple[str, ...]:
-        """Every follow-up once, in the order of the qualities."""
+        """Returns every follow-up once, in the order of the qualities."""
         texts = (text for q in self.qualities for text in (*q.positive, *q.negative))
         return tuple(dict.fromkeys(texts))

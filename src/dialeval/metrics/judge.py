@@ -116,7 +116,7 @@ class JudgeMetric(Metric):
 
 
 def reasons(ratings: Mapping[str, PartValue]) -> list[str]:
-    """What is wrong with an answer, by the ratings of its aspects, the gravest first."""
+    """Returns what is wrong with an answer, by the ratings of its aspects, the gravest first."""
     low = [
         (rating, why)
         for aspect, why in REASONS.items()
@@ -126,8 +126,8 @@ def reasons(ratings: Mapping[str, PartValue]) -> list[str]:
 
 
 def assessed(sample: Sample, model: str) -> Assess:
-    """The question about the response of a sample. Turns of one speaker in a row become one; where
-    nobody is named, speakers take turns."""
+    """Returns the question about the response of a sample. Turns of one speaker in a row become
+    one; where nobody is named, speakers take turns."""
     turns = [turn for turn in sample.context if turn.text.strip()]
     named = bool(turns) and all(turn.speaker for turn in turns)
     if not named:

@@ -37,7 +37,8 @@ class JudgedMetric(Metric):
     model: str = option("", "the trained judge")
 
     def question(self, turn: Sample) -> Judge:
-        """What is asked about one response: with its turns only where the metric needs them."""
+        """Returns what is asked about one response: with its turns only where the metric needs
+        them."""
         context = tuple(said.text for said in turn.context) if self.needs_context else ()
         return Judge(self.model, context, turn.response or "")
 
@@ -56,8 +57,9 @@ class JudgedMetric(Metric):
 
 
 def judged_turns(sample: Sample, needs_context: bool = False) -> list[Sample]:
-    """The responses in a sample: its own, or in a whole dialogue each turn of the system with the
-    turns before it. Blank ones are left out, and with `needs_context` those that nothing precedes.
+    """Returns the responses in a sample: its own, or in a whole dialogue each turn of the system
+    with the turns before it. Blank ones are left out, and with `needs_context` those that nothing
+    precedes.
     """
     if sample.response is not None:
         found = [sample]
@@ -81,7 +83,7 @@ def system_turns(sample: Sample) -> list[int]:
 
 
 def nothing_to_judge(sample: Sample) -> Score:
-    """Why `judged_turns` found nothing."""
+    """Returns why `judged_turns` found nothing."""
     if sample.response is not None:
         return Score.missing("no context" if sample.response.strip() else "empty response")
     return Score.missing("no turn to judge")
@@ -237,13 +239,13 @@ class MmeSpecificity(Metric):
 
 
 def is_cut(tokens: TokenLogProbs, wanted: int) -> bool:
-    """Whether the model could not read what it was asked to. The first `wanted` pieces are what the
-    metric is defined on: a response that has more has lost nothing."""
+    """Returns whether the model could not read what it was asked to. The first `wanted` pieces are
+    what the metric is defined on: a response that has more has lost nothing."""
     return bool(tokens.cut) and len(tokens) != wanted
 
 
 def measures(tokens: TokenLogProbs) -> dict[str, float]:
-    """The three of one response."""
+    """Returns the three measures of one response."""
     total = math.fsum(tokens.log_probs)
     mean = total / len(tokens)
     return {"nll": -total, "nce": mean, "ppl": math.exp(-mean)}

@@ -92,7 +92,8 @@ class Rouge(Metric):
         return not language_of(" ".join(sample.references))
 
     def _words(self, text: str, rule: re.Pattern[str]) -> list[str]:
-        """Those of `rouge_score.tokenize`, which splits, joins and checks them one by one."""
+        """Returns the words of `rouge_score.tokenize`, which splits, joins and checks them one by
+        one."""
         words = rule.findall(text.lower())
         if not self.stemming:
             return words
@@ -123,7 +124,7 @@ class Rouge(Metric):
 
 
 def _overlaps(response: list[str], reference: list[str]) -> tuple[float, float, float]:
-    """The three parts for one reference.
+    """Returns the three parts for one reference.
 
     A common bigram is two common words, and a common subsequence consists of common words: most
     pairs of dialogue turns have so few of those that the longer way can be spared.

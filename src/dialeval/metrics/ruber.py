@@ -61,7 +61,7 @@ class BlendedMetric(Metric):
         return NO_REFERENCES if why == "no references" else why
 
     def blended(self, unreferenced: Judgement, referenced: Score | None) -> Score:
-        """The score of a sample; `referenced` is None where it has no references."""
+        """Returns the score of a sample; `referenced` is None where it has no references."""
         halves = {"unreferenced": unreferenced.value}
         if referenced is not None and referenced.value is not None:
             halves["referenced"] = referenced.value

@@ -26,7 +26,8 @@ from dialeval.scores import Score
 def clipped_matches(
     found: Iterable[Hashable], reference: Iterable[Hashable], *others: Iterable[Hashable]
 ) -> int:
-    """How many of `found` are in a reference, each as often as in the one that has most of it."""
+    """Returns how many of `found` are in a reference, each as often as in the one that has most of
+    it."""
     left: dict[Hashable, int] = {}
     for one in reference:
         left[one] = left.get(one, 0) + 1
@@ -44,7 +45,7 @@ def clipped_matches(
 def word_matches(
     words: Sequence[str], references: Sequence[Sequence[str]], orders: int
 ) -> list[int]:
-    """Of the n-grams of words with n = 1 to `orders`."""
+    """Counts the matching n-grams of words with n = 1 to `orders`."""
     found = [clipped_matches(words, *references)]
     for order in range(2, orders + 1):
         if found[-1] < 2:
@@ -55,7 +56,7 @@ def word_matches(
 
 
 def character_matches(text: str, reference: str, orders: int) -> list[int]:
-    """Of the n-grams of characters with n = 1 to `orders`."""
+    """Counts the matching n-grams of characters with n = 1 to `orders`."""
     found = [clipped_matches(text, reference)]
     here: Sequence[int] = range(len(text) - 1)
     there: Sequence[int] = range(len(reference) - 1)

@@ -77,7 +77,8 @@ class WordVectorMetric(Metric):
             )
 
     def similarity(self, response: Words, reference: Words) -> float:
-        """Of two texts with at least one word each; NaN where it is not defined."""
+        """Returns the similarity of two texts with at least one word each; NaN where it is not
+        defined."""
         raise NotImplementedError
 
     def ask(self, sample: Sample) -> Sequence[WordVectors]:
@@ -97,7 +98,7 @@ class WordVectorMetric(Metric):
         return Score(best, {"unknown": _share_unknown(counts[0], answers[0])})
 
     def words(self, text: str) -> Counter[str]:
-        """The words of a text and how often each occurs, in order of appearance."""
+        """Returns the words of a text and how often each occurs, in order of appearance."""
         if self.mode == "released" or self.tokenize == "none":
             words = text.split()
         else:

@@ -47,7 +47,8 @@ ATTENTION = "dialeval_tree"
 
 
 def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> CausalLM:
-    """The model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into it."""
+    """Loads the model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into
+    it."""
     if ours := llama.load(directory, adapter):
         return CausalLM(ours.to(choose_device(device)), light_tokenizer(directory))
     model, tokenizer = load_language_model(
@@ -125,7 +126,8 @@ class CausalLM:
             start = stop
 
     def log_probs(self, batch: Sequence[Written]) -> list[npt.NDArray[np.float32]]:
-        """One pass over sequences in sorted order: what each answers for, token by token."""
+        """Computes one pass over sequences in sorted order: what each answers for, token by
+        token."""
         forest = grow([_read(written) for written in batch])
         # Token i is predicted by the node of token i - 1. Nothing predicts token 0.
         targets = [np.array(written.ids[max(1, written.first) :], np.int64) for written in batch]
@@ -146,7 +148,7 @@ class CausalLM:
         ]
 
     def _states(self, tokens: Any, depths: Any, tree: Any) -> torch.Tensor:
-        """The state of each node, ready for the head."""
+        """Returns the state of each node, ready for the head."""
         out = self._model.base_model(
             input_ids=torch.from_numpy(tokens)[None].to(self._device),
             position_ids=torch.from_numpy(depths)[None].to(self._device),
@@ -226,14 +228,15 @@ class CausalLM:
 
 
 def log_sum_exp_(logits: torch.Tensor) -> torch.Tensor:
-    """Of each row, by the steps of torch's `logsumexp`, but written over the logits: a copy of them
-    would be the largest thing that a pass needs."""
+    """Returns the log-sum-exp of each row, by the steps of torch's `logsumexp`, but written over
+    the logits: a copy of them would be the largest thing that a pass needs."""
     largest = logits.amax(dim=-1, keepdim=True)
     return logits.sub_(largest).exp_().sum(dim=-1).log_().add_(largest[:, 0])
 
 
 def plain_log_probs(model: Any, written: Written) -> npt.NDArray[np.float32]:
-    """The same by one forward pass over one plain sequence: what `CausalLM` is measured by."""
+    """Returns the same by one forward pass over one plain sequence, which `CausalLM` is measured
+    by."""
     with torch.inference_mode():
         ids = torch.tensor([written.ids], device=model.device)
         log_probs = model(input_ids=ids, use_cache=False).logits[0, :-1].float().log_softmax(-1)
@@ -242,7 +245,7 @@ def plain_log_probs(model: Any, written: Written) -> npt.NDArray[np.float32]:
 
 
 def to_answer(written: Written, log_probs: npt.NDArray[np.float32]) -> Answer:
-    """The form that `Likelihood` promises and `TokenLogProbs` reads."""
+    """Returns the answer in the form that `Likelihood` promises and `TokenLogProbs` reads."""
     answer = np.full((1 + len(log_probs), 3), -1.0)
     answer[0, 0] = written.cut
     answer[1:, 0] = log_probs
@@ -251,7 +254,7 @@ def to_answer(written: Written, log_probs: npt.NDArray[np.float32]) -> Answer:
 
 
 def _read(written: Written) -> tuple[int, ...]:
-    """What the model has to read: all but the last token, or nothing if nothing is asked."""
+    """Reads what the model has to read: all but the last token, or nothing if nothing is asked."""
     return written.ids[:-1] if written.first < len(written.ids) else ()
 
 

@@ -38,7 +38,8 @@ Segmented = tuple[list[int], list[int]]
 
 
 def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> Classifier:
-    """The classifier in a directory of the Hugging Face layout; an adapter brings its own head."""
+    """Loads the classifier in a directory of the Hugging Face layout; an adapter brings its own
+    head."""
     head = {"num_labels": len(NLI_LABELS)} | label_names() if adapter else {}
     model = bert.load_classifier(directory, adapter, head)
     if model is None:
@@ -144,7 +145,7 @@ def pad(batch: Sequence[Segmented], tokenizer: Any) -> Inputs:
 
 
 def label_columns(config: Any) -> list[int]:
-    """Which of the model's outputs belongs to each of `NLI_LABELS`."""
+    """Returns which of the model's outputs belongs to each of `NLI_LABELS`."""
     names = {str(name).strip().lower(): int(i) for i, name in (config.id2label or {}).items()}
     missing = [label for label in NLI_LABELS if label not in names]
     if missing or len(names) != len(NLI_LABELS):

@@ -65,7 +65,7 @@ STATES_HELD = 1 << 26
 
 
 def load(directory: Path, *, device: str = "auto") -> Encoder:
-    """The encoder in a directory of the Hugging Face layout."""
+    """Loads the encoder in a directory of the Hugging Face layout."""
     model, tokenizer = load_parts(directory)
     sentence_config = directory / "sentence_bert_config.json"
     sentence_limit = None
@@ -300,7 +300,7 @@ class Encoder:
 
 
 def pool(states: torch.Tensor, how: Literal["mean", "cls", "max"]) -> torch.Tensor:
-    """One vector for a text, from one state per token."""
+    """Returns one vector for a text, from one state per token."""
     if how == "mean":
         return states.mean(dim=0)
     return states[0] if how == "cls" else states.amax(dim=0)

@@ -124,7 +124,7 @@ class Segmenter:
 
 
 def _without_special_tokens(tokenizer: Any) -> Any:
-    """A copy of the tokenizer to which special tokens are ordinary characters.
+    """Returns a copy of the tokenizer to which special tokens are ordinary characters.
 
     Some chat models do not flag the marks of their template as special; they are treated alike.
     """
@@ -142,7 +142,7 @@ def _without_special_tokens(tokenizer: Any) -> Any:
 
 
 def template_text(tokenizer: Any) -> str:
-    """The source of the chat template; empty where there is none."""
+    """Returns the source of the chat template; empty where there is none."""
     template = tokenizer.chat_template
     if isinstance(template, dict):
         template = template.get("default")
@@ -150,7 +150,7 @@ def template_text(tokenizer: Any) -> str:
 
 
 def _end_token(tokenizer: Any) -> int | None:
-    """What separates documents; the `eos_token` of a chat model may only end a turn."""
+    """Returns what separates documents; the `eos_token` of a chat model may only end a turn."""
     added = tokenizer.get_added_vocab()
     for name in ("<|endoftext|>", "<|end_of_text|>"):
         if name in added:
@@ -176,7 +176,7 @@ class EncoderInput:
     def write(
         self, turns: Sequence[Turn], layout: str, truncate: Literal["left", "right"] = "left"
     ) -> tuple[tuple[int, ...], int]:
-        """The encoder's ids, and how many tokens of the turns were cut."""
+        """Returns the encoder's ids, and how many tokens of the turns were cut."""
         separator = SEPARATORS[layout]
         text = separator.join(turn.text for turn in turns)
         before = "\t" if separator == "\t" and turns else ""
@@ -188,7 +188,8 @@ class EncoderInput:
 
 
 def _marks(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The special tokens that stand before and after a text; after it at least the end token.
+    """Returns the special tokens that stand before and after a text; after it at least the end
+    token.
 
     BlenderBot's tokenizer adds `</s>` or does not, depending on the version that saved it.
     """
@@ -212,7 +213,8 @@ class ChatPieces:
 
 
 def chat_pieces(tokenizer: Any) -> ChatPieces:
-    """The pieces of a tokenizer's chat template; a template that resists is a `UsageError`."""
+    """Returns the pieces of a tokenizer's chat template; a template that resists is a
+    `UsageError`."""
     if not template_text(tokenizer):
         raise UsageError(
             "this model has no chat template, so layout 'chat' means nothing to it."
@@ -368,7 +370,7 @@ class Writer:
 
 
 def resolve_roles(turns: Sequence[Turn], speaker: str) -> tuple[Role, ...]:
-    """The role of each turn and, last, of the text.
+    """Returns the role of each turn and, last, of the text.
 
     Where the data does not say `user` or `system`, roles alternate, counted from the text
     backwards: whoever answers was just spoken to.

@@ -59,8 +59,8 @@ def silence() -> Iterator[None]:
 
 
 def choose_device(wanted: str) -> str:
-    """Where a model computes, whether it answers or writes: `auto` is `cuda` if torch can use it,
-    else `cpu`. Anything else is taken as is.
+    """Returns where a model computes, whether it answers or writes: `auto` is `cuda` if torch can
+    use it, else `cpu`. Anything else is taken as is.
 
     `auto` never means `mps`: nobody has checked that answers there keep within 1e-4.
     """
@@ -92,20 +92,20 @@ def load_language_model(
 
 
 def merged_by_peft(model: Any, adapter: Path) -> Any:
-    """A model of transformers with an adapter of any kind in it."""
+    """Returns a model of transformers with an adapter of any kind in it."""
     from peft import PeftModel
 
     return PeftModel.from_pretrained(model, adapter).merge_and_unload()
 
 
 def light_tokenizer(directory: Path) -> Any:
-    """A tokenizer for models that only read: without transformers, where that can be."""
+    """Loads a tokenizer for models that only read, without transformers where that is possible."""
     return plain_tokenizer(directory) or load_tokenizer(directory)
 
 
 def text_tokenizer(directory: Path) -> Any:
-    """A light tokenizer for models that read what strangers wrote: to it, `[SEP]` in a text is five
-    ordinary characters, and special tokens are only those that it adds itself."""
+    """Returns a light tokenizer for models that read what strangers wrote: to it, `[SEP]` in a text
+    is five ordinary characters, and special tokens are only those that it adds itself."""
     tokenizer = light_tokenizer(directory)
     tokenizer.split_special_tokens = True
     tokenizer.backend_tokenizer.encode_special_tokens = True
@@ -113,7 +113,8 @@ def text_tokenizer(directory: Path) -> Any:
 
 
 def load_tokenizer(directory: Path) -> Any:
-    """The tokenizer of a model; it must be a fast one, for only those know where a token stands."""
+    """Loads the tokenizer of a model; it must be a fast one, for only those know where a token
+    stands."""
     from transformers import AutoTokenizer
 
     try:
@@ -129,7 +130,7 @@ def load_tokenizer(directory: Path) -> Any:
 
 
 def window_of(model: Any, tokenizer: Any) -> int:
-    """The most tokens that the model can read at once, attention windows included."""
+    """Returns the most tokens that the model can read at once, attention windows included."""
     window = int(min(network_window(model), tokenizer.model_max_length))
     if window < 1:
         raise UsageError(f"its tokenizer says that the model reads {window} tokens at once")
@@ -137,7 +138,7 @@ def window_of(model: Any, tokenizer: Any) -> int:
 
 
 def network_window(model: Any) -> int:
-    """The same by the network alone: its tokenizer may have been told to cut earlier."""
+    """Returns the same by the network alone: its tokenizer may have been told to cut earlier."""
     limits = [
         getattr(model.config, name, None)
         for name in ("max_position_embeddings", "n_positions", "sliding_window", "attention_window")
@@ -147,7 +148,7 @@ def network_window(model: Any) -> int:
 
 
 def positions_of(model: Any) -> int:
-    """How many tokens an encoder has positions for."""
+    """Returns how many tokens an encoder has positions for."""
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
     # RoBERTa counts positions from behind its padding.
@@ -155,7 +156,7 @@ def positions_of(model: Any) -> int:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a smaller batch may succeed: CPU allocators raise a plain RuntimeError."""
+    """Returns whether a smaller batch may succeed: CPU allocators raise a plain RuntimeError."""
     if isinstance(error, MemoryError):
         return True
     words = ("out of memory", "not enough memory", "can't allocate memory")
@@ -237,7 +238,7 @@ WITHOUT_EFFECT = {
 
 
 def plain_tokenizer(directory: Path) -> PlainTokenizer | None:
-    """The tokenizer of a directory; None if transformers has to read it."""
+    """Returns the tokenizer of a directory; None if transformers has to read it."""
     config = read_json(directory / "tokenizer_config.json")
     file = directory / "tokenizer.json"
     is_bert = config.get("tokenizer_class") in BERT
@@ -259,7 +260,7 @@ def plain_tokenizer(directory: Path) -> PlainTokenizer | None:
 
 
 def _is_plain(directory: Path, config: dict[str, Any]) -> bool:
-    """Whether all that matters of the configuration is heeded here."""
+    """Returns whether all that matters of the configuration is heeded here."""
     of_class = set(BERT_DEFAULTS) if config.get("tokenizer_class") in BERT else set()
     heeded = READ_HERE | WITHOUT_EFFECT | of_class
     legacy = read_json(directory / "special_tokens_map.json")

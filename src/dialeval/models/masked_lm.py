@@ -57,12 +57,13 @@ class MaskedNetwork(torch.nn.Module):
         self.is_new = is_new
 
     def own_head(self) -> dict[str, torch.nn.Parameter]:
-        """The parameters of the head but for those that are the encoder's word embeddings."""
+        """Returns the parameters of the head but for those that are the encoder's word
+        embeddings."""
         shared = {id(parameter) for parameter in self.encoder.parameters()}
         return {n: p for n, p in self.head.named_parameters() if id(p) not in shared}
 
     def trained_tensors(self) -> dict[str, torch.Tensor]:
-        """What a directory keeps: the head, and the adapters or the whole encoder."""
+        """Returns what a directory keeps: the head, and the adapters or the whole encoder."""
         own = low_rank_tensors(self.encoder) or self.encoder.state_dict()
         head = {f"head.{name}": parameter.detach() for name, parameter in self.own_head().items()}
         return head | {f"encoder.{name}": tensor for name, tensor in own.items()}
@@ -88,7 +89,7 @@ def encoder_directory(name: str) -> Path:
 
 
 def load_head(directory: Path) -> torch.nn.Module:
-    """The head that an encoder of the hub brings along."""
+    """Loads the head that an encoder of the hub brings along."""
     network = light_network(directory)
     if network.is_new:
         raise UsageError(
@@ -99,7 +100,7 @@ def load_head(directory: Path) -> torch.nn.Module:
 
 
 def light_network(directory: Path) -> MaskedNetwork:
-    """One that only reads: without transformers, where that can be."""
+    """Loads a network that only reads, without transformers where that is possible."""
     ours = bert.load_masked(directory)
     return MaskedNetwork(ours, ours.is_new) if ours else _network(directory)
 
@@ -159,7 +160,7 @@ class MaskedLMConfig:
 
 
 def load(directory: Path, *, device: str = "auto") -> MaskedLanguageModel:
-    """The model in a directory that `dialeval train mme-specificity` made."""
+    """Loads the model in a directory that `dialeval train mme-specificity` made."""
     config = MaskedLMConfig.read(directory)
     base = encoder_directory(config.encoder)
     network, tokenizer = light_network(base), text_tokenizer(base)
@@ -272,7 +273,7 @@ class _Reading:
 
 
 def passes(pieces: int, masks: int) -> list[range]:
-    """The places that are hidden in each pass, so that every piece is hidden once."""
+    """Returns the places that are hidden in each pass, so that every piece is hidden once."""
     step = min(masks or pieces, pieces)
     return [range(first, pieces, step) for first in range(step)]
 

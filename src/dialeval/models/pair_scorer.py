@@ -73,7 +73,8 @@ class PairScorerNetwork(torch.nn.Module):
         return logits
 
     def pair_vectors(self, query: torch.Tensor, response: torch.Tensor) -> torch.Tensor:
-        """What the last layer reads of each pair: the plane where it is 0 divides good from bad."""
+        """Returns what the last layer reads of each pair: the plane where it is 0 divides good from
+        bad."""
         match = ((query @ self.bilinear) * response).sum(dim=-1, keepdim=True)
         x = torch.cat([query, match, response], dim=-1)
         for layer in self.hidden:
@@ -82,7 +83,8 @@ class PairScorerNetwork(torch.nn.Module):
 
 
 def context_vector(vectors: torch.Tensor, rule: ContextRule) -> torch.Tensor:
-    """The query, from one row per turn, the last turn last. No turn at all is the zero vector."""
+    """Returns the query, from one row per turn, the last turn last. No turn at all is the zero
+    vector."""
     turns = len(vectors)
     if not turns:
         return vectors.new_zeros(vectors.shape[-1])
@@ -95,12 +97,12 @@ def context_vector(vectors: torch.Tensor, rule: ContextRule) -> torch.Tensor:
 
 
 def too_long(text: str, words: int) -> bool:
-    """Whether `last_words` leaves something out."""
+    """Returns whether `last_words` leaves something out."""
     return sum(1 for _ in _WORD.finditer(text)) > words
 
 
 def last_words(text: str, words: int) -> str:
-    """The end of a text: its last so many words, in Chinese its last so many characters."""
+    """Returns the last words of a text, in Chinese its last characters."""
     starts = [word.start() for word in _WORD.finditer(text)]
     if not starts:
         return UNKNOWN
@@ -143,7 +145,7 @@ class PairScorerConfig:
 
 
 def load(directory: Path, *, device: str = "auto") -> PairScorer:
-    """The scorer in a directory that `dialeval train pone` or `train bert-ruber` made."""
+    """Loads the scorer in a directory that `dialeval train pone` or `train bert-ruber` made."""
     config = PairScorerConfig.read(directory)
     network = PairScorerNetwork(config.dimensions, config.hidden)
     load_network(network, directory)
@@ -158,7 +160,7 @@ class PairScorer:
         self._config = config
 
     def asks(self, questions: Sequence[Question]) -> list[list[Question]]:
-        """The vectors of the turns that count, then that of the response."""
+        """Returns the vectors of the turns that count, then that of the response."""
         return [[self._embed(text) for text in self._texts(question)] for question in questions]
 
     def _texts(self, question: Question) -> tuple[str, ...]:
@@ -171,7 +173,7 @@ class PairScorer:
         raise cannot_answer(question, "a scorer of pairs")
 
     def _cut(self, question: Question) -> tuple[int, int]:
-        """How many words are read of what was cut: of each turn, and of the response."""
+        """Returns how many words are read of what was cut: of each turn, and of the response."""
         most = self._config.truncate_words
         *turns, response = (too_long(text, most) for text in self._texts(question))
         return most * any(turns), most * response

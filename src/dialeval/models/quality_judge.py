@@ -148,7 +148,7 @@ class Reading:
     def __call__(
         self, texts: Sequence[tuple[Said, str]]
     ) -> tuple[list[Segmented], list[tuple[int, int]]]:
-        """Of (turns, answer) each: token ids, and how many tokens of both were cut."""
+        """Returns for each (turns, answer) the token ids, and how many tokens of both were cut."""
         known = dict.fromkeys(
             text for turns, answer in texts for text in (answer, *(text for _, text in turns))
         )
@@ -194,7 +194,7 @@ def padded(batch: Sequence[Segmented], padding: int) -> dict[str, torch.Tensor]:
 
 
 def load(directory: Path, *, device: str = "auto") -> QualityJudge:
-    """The judge in a directory that `dialeval train judge-corpus` made."""
+    """Loads the judge in a directory that `dialeval train judge-corpus` made."""
     network, tokenizer, config = load_network(directory)
     return QualityJudge(network.to(choose_device(device)), tokenizer, config)
 

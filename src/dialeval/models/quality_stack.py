@@ -128,7 +128,7 @@ class Weights:
 
 
 def load(directory: Path, *, device: str = "auto") -> QualityStack:
-    """The judge in a directory that `dialeval train judge` made."""
+    """Loads the judge in a directory that `dialeval train judge` made."""
     from dialeval.model_store.locate import fingerprint, locate
 
     config = StackConfig.read(directory)
@@ -142,7 +142,7 @@ def load(directory: Path, *, device: str = "auto") -> QualityStack:
 
 
 def load_weights(directory: Path) -> Weights:
-    """What `save_weights` wrote."""
+    """Loads what `save_weights` wrote."""
     tensors = load_tensors(directory)
     try:
         weights = Weights(
@@ -195,8 +195,8 @@ def _assess(question: Question) -> Assess:
 
 
 def asked(question: Assess, judge: str, encoder: str, relevance: str) -> list[Question]:
-    """What is wanted of other models: the aspects, the vectors of the answer, of the last turn, of
-    the last turn of the one who answers and of all turns, and a relevance."""
+    """Returns what it asks other models: the aspects, the vectors of the answer, of the last turn,
+    of the last turn of the one who answers and of all turns, and a relevance."""
     turns = tuple(turn.text for turn in question.turns)
     own = [turn.text for turn in question.turns if turn.speaker == "me"]
     everything = " ".join(" ".join(turns).split()[-CONTEXT_WORDS:])

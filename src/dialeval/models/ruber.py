@@ -114,7 +114,7 @@ def response_words(text: str, most: int) -> tuple[str, ...]:
 
 
 def load(directory: Path, *, device: str = "auto") -> RuberScorer:
-    """The scorer in a directory that `dialeval train ruber` made."""
+    """Loads the scorer in a directory that `dialeval train ruber` made."""
     config = RuberConfig.read(directory)
     network = config.network()
     load_network(network, directory)
@@ -129,7 +129,7 @@ class RuberScorer:
         self._config = config
 
     def asks(self, questions: Sequence[Question]) -> list[list[Question]]:
-        """The words of the query and of the response, or what is to be passed on."""
+        """Returns the words of the query and of the response, or what is to be passed on."""
         return [self._asks(question) for question in questions]
 
     def _asks(self, question: Question) -> list[Question]:
@@ -146,7 +146,8 @@ class RuberScorer:
         raise cannot_answer(question, "a scorer on word vectors")
 
     def _cut(self, question: Question) -> tuple[int, int]:
-        """How many words are read of what was cut: of the last turn, and of the response."""
+        """Returns how many words are read of what was cut: of the last turn, and of the
+        response."""
         assert isinstance(question, Judge)
         most = self._config.words
         *turn, response = (

@@ -36,7 +36,8 @@ TOKENS_PER_BATCH = 2048
 
 
 def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) -> Seq2SeqLM:
-    """The model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into it."""
+    """Loads the model in a directory of the Hugging Face layout; an adapter (LoRA) is merged into
+    it."""
     model, tokenizer = load_language_model(
         "AutoModelForSeq2SeqLM", directory, device=device, adapter=adapter
     )
@@ -98,7 +99,7 @@ class Seq2SeqLM:
             del waiting[-count:]
 
     def _target(self, question: Likelihood, cut: int) -> Written:
-        """The decoder's ids: the start token, then what is to be predicted."""
+        """Returns the decoder's ids: the start token, then what is to be predicted."""
         segment = self._input.segments.text(question.text)
         ids = (self._start, *self._input.before, *segment.ids)
         first = len(ids) - len(segment.ids)
@@ -111,7 +112,7 @@ class Seq2SeqLM:
         return Written(ids[:room], first, spans[: room - first], cut + max(0, len(ids) - room))
 
     def _fitting(self, waiting: Sequence[Dialogue]) -> int:
-        """How many dialogues, from the back, fit into a batch; at least one."""
+        """Returns how many dialogues, from the back, fit into a batch; at least one."""
         longest = 1
         for count, dialogue in enumerate(reversed(waiting), start=1):
             target = max(len(written.ids) for _, written in dialogue.targets)
@@ -185,7 +186,8 @@ def _checked(question: Question) -> Likelihood:
 
 
 def _common_prefix(before: torch.Tensor, read: torch.Tensor) -> int:
-    """How many tokens all rows have in common with what was read before; one at least is new."""
+    """Returns how many tokens all rows have in common with what was read before; one at least is
+    new."""
     length = min(before.shape[1], read.shape[1] - 1)
     differs = (before[:, :length] != read[:, :length]).any(0).nonzero()
     return int(differs[0]) if len(differs) else length

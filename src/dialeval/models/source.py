@@ -108,7 +108,7 @@ def _told_plainly(found: Located) -> Iterator[None]:
 
 
 def load_judge(directory: Path, *, device: str = "auto") -> Model:
-    """The judge in a directory that `dialeval train` made."""
+    """Loads the judge in a directory that `dialeval train` made."""
     kind = JUDGE_KINDS[read_scorer(directory)["kind"]]
     return cast("Model", _named(kind.loader)(directory, device=device))
 
@@ -127,7 +127,7 @@ def check_trained_for(name: str, metric: str) -> None:
 
 
 def _named(loader: str) -> Any:
-    """The function of a name `module:function`."""
+    """Returns the function of a name `module:function`."""
     module, _, function = loader.partition(":")
     try:
         return getattr(importlib.import_module(module), function)

@@ -56,18 +56,18 @@ class Tagger:
         self._document = document
 
     def tag_texts(self, texts: Iterable[str]) -> list[list[Word]]:
-        """The words of each text, cut and tagged by spaCy."""
+        """Returns the words of each text, cut and tagged by spaCy."""
         return [_words(document) for document in self._pipeline.pipe(texts)]
 
     def tag_words(self, sentences: Iterable[Sequence[str]]) -> list[list[str]]:
-        """The tags of words that are cut already."""
+        """Returns the tags of words that are cut already."""
         documents = (self._document(self._pipeline.vocab, words=list(words)) for words in sentences)
         return [[token.tag_ for token in done] for done in self._pipeline.pipe(documents)]
 
 
 @cache
 def load_tagger(name: str) -> Tagger:
-    """The pipeline of this catalogue name or directory, loaded once."""
+    """Loads the pipeline of this catalogue name or directory, loaded once."""
     try:
         spacy = importlib.import_module("spacy")
         document = importlib.import_module("spacy.tokens").Doc
@@ -99,7 +99,7 @@ def _words(document: Any) -> list[Word]:
 
 
 def _verbs_with_particle(tags: Sequence[str]) -> set[int]:
-    """The places of verbs that a particle (RP) belongs to: the last verb before it."""
+    """Returns the places of verbs that a particle (RP) belongs to: the last verb before it."""
     found, verb = set(), -FURTHEST_PARTICLE - 1
     for place, tag in enumerate(tags):
         if tag.startswith("VB"):

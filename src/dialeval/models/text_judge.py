@@ -132,7 +132,8 @@ class Reading:
     def __call__(
         self, questions: Sequence[tuple[Sequence[str], str]]
     ) -> tuple[list[Segmented], list[tuple[int, int]]]:
-        """Of (turns, response) each: token ids, and how many tokens are read of what was cut."""
+        """Returns for each (turns, response) the token ids, and how many tokens are read of what
+        was cut."""
         responses = self._ids([response for _, response in questions])
         contexts = (
             self._ids([" ".join(turn.strip() for turn in turns) for turns, _ in questions])
@@ -181,7 +182,7 @@ def load_encoder(name: str) -> tuple[Any, Any]:
 
 
 def load(directory: Path, *, device: str = "auto") -> TextJudge:
-    """The judge in a directory that `dialeval train mme-fluency` and its like made."""
+    """Loads the judge in a directory that `dialeval train mme-fluency` and its like made."""
     config = TextJudgeConfig.read(directory)
     encoder, tokenizer = load_encoder(config.encoder)
     tensors = load_tensors(directory)
@@ -279,7 +280,7 @@ class TwinJudgeNetwork(torch.nn.Module):
         self.bias = torch.nn.Parameter(torch.tensor(-4.0))
 
     def vectors(self, texts: Sequence[Sequence[int]], tokenizer: Any) -> torch.Tensor:
-        """One unit vector per text."""
+        """Returns one unit vector per text."""
         inputs = pad([(list(ids), [0] * len(ids)) for ids in texts], tokenizer)
         device = self.encoder.device
         inputs = {name: tensor.to(device) for name, tensor in inputs.items()}
@@ -309,7 +310,7 @@ class TwinReading:
         return [self._marked(ids[: self._response], ids) for ids in self._ids(texts)]
 
     def limits(self, turns_cut: bool, response_cut: bool) -> tuple[int, int]:
-        """How many tokens are read of what was cut."""
+        """Returns how many tokens are read of what was cut."""
         return self._context * turns_cut, self._response * response_cut
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -327,7 +328,7 @@ class TwinReading:
 
 
 def load_twin(directory: Path, *, device: str = "auto") -> TwinJudge:
-    """The judge in a directory that `dialeval train mme-relevance` made."""
+    """Loads the judge in a directory that `dialeval train mme-relevance` made."""
     config = TwinJudgeConfig.read(directory)
     encoder, tokenizer = load_encoder(config.encoder)
     tensors = load_tensors(directory)

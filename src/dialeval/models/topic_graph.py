@@ -232,7 +232,8 @@ class TopicFinder:
 
 
 def words_around(concepts: ConceptNet, word: str) -> tuple[str, ...]:
-    """What is looked up for a keyword: itself, the words one hop away, the words two hops away."""
+    """Returns what is looked up for a keyword: itself, the words one hop away, the words two hops
+    away."""
     return (word, *concepts.nearest(word), *concepts.nearest_beyond(word))
 
 
@@ -254,7 +255,7 @@ def edge_weight(hops: int | None) -> float:
 
 
 def word_weight(edges: Edges, frequencies: Frequencies, word: str) -> float:
-    """By which an edge of the word is multiplied at most: its idf as a share of the highest that
+    """Returns the largest factor of an edge of the word: its idf as a share of the highest that
     there is."""
     if edges == "hops":
         return 1.0
@@ -279,7 +280,7 @@ def topic_edges(
 
 
 def load_graph(directory: Path, digest: str) -> ConceptNet:
-    """The graph that a judge learned with: its own, or the one that ships with dialeval."""
+    """Loads the graph that a judge learned with: its own, or the one that ships with dialeval."""
     own = directory / GRAPH
     concepts = load_conceptnet(own if own.exists() else None)
     if concepts.digest != digest:
@@ -291,7 +292,7 @@ def load_graph(directory: Path, digest: str) -> ConceptNet:
 
 
 def load(directory: Path, *, device: str = "auto") -> TopicGraph:
-    """The judge in a directory that `dialeval train mme-topic` made."""
+    """Loads the judge in a directory that `dialeval train mme-topic` made."""
     config = TopicGraphConfig.read(directory)
     network = config.network()
     load_network(network, directory)

@@ -121,7 +121,7 @@ def tag_by_lexicon(texts: Sequence[str]) -> list[Tagged]:
 
 @cache
 def _usual_part(word: str) -> Candidate | None:
-    """The part of speech with the most senses; a noun before a verb before an adjective."""
+    """Returns the part of speech with the most senses; a noun before a verb before an adjective."""
     if word in FUNCTION_WORDS:
         return None
     wordnet = load_wordnet()

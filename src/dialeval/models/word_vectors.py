@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def load(directory: Path, *, device: str = "auto") -> WordVectorTable:
-    """The word vectors in a directory. There is nothing to compute, so `device` is all the same."""
+    """Loads the word vectors in a directory. Nothing is computed, so `device` has no effect."""
     arrays, words, text = (
         sorted(path for path in directory.iterdir() if path.suffix in suffixes)
         for suffixes in ({".npy"}, {".parquet"}, {".txt", ".vec"})
@@ -61,7 +61,7 @@ class WordVectorTable:
             yield position, self.look_up(question.words)
 
     def look_up(self, words: Sequence[str]) -> Table:
-        """One row per word; NaN where the word is unknown."""
+        """Returns one row per word; NaN where the word is unknown."""
         rows = np.array([self.rows.get(word, -1) for word in words], np.int64)
         found: Table = np.full((len(rows), self.vectors.shape[1]), np.nan, self.vectors.dtype)
         found[rows >= 0] = self.vectors[rows[rows >= 0]]

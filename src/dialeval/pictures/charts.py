@@ -68,7 +68,7 @@ class Bar:
 def bar_chart(
     bars: Sequence[Bar], *, title: str = "", x_label: str = "", note: str = ""
 ) -> Drawing:
-    """The bars from top to bottom in their order."""
+    """Returns the bars from top to bottom in their order."""
     if not bars:
         return nothing(title, note)
     colours = colour_groups([bar.group for bar in bars])
@@ -121,7 +121,7 @@ def bar_chart(
 
 
 def _row(bar: Bar, role: str, scale: Scale, y: float) -> list[Shape]:
-    """A bar from zero to the value, and its interval as a line with ends."""
+    """Returns a bar from zero to the value, and its interval as a line with ends."""
     if bar.value is None or not drawable(bar.value):
         return []
     tip = f"{_name(bar)} {_value_text(bar, short_number)}"
@@ -169,7 +169,8 @@ def line_chart(
     note: str = "",
     log_x: bool = False,
 ) -> Drawing:
-    """Each series as a line through its points in their order, broken where a value is missing."""
+    """Returns each series as a line through its points in their order, broken where a value is
+    missing."""
     pieces = {name: list(_unbroken(points, log_x)) for name, points in series.items()}
     shown = [point for parts in pieces.values() for part in parts for point in part]
     total = sum(map(len, series.values()))

@@ -72,7 +72,7 @@ OTHERS = "axis"
 
 
 def colour_groups(groups: Sequence[str]) -> dict[str, str]:
-    """A role for each group, in order of appearance.
+    """Returns a role for each group, in order of appearance.
 
     Nobody can tell more than a handful of colours apart: where there are more groups than colours,
     the largest have their own and the rest share a grey.
@@ -238,7 +238,7 @@ def to_svg(drawing: Drawing, *, styled: bool = True) -> str:
 
 
 def picture_rules() -> str:
-    """The style sheet of all pictures of a page."""
+    """Returns the style sheet of all pictures of a page."""
     return _style_sheet(LIGHT) + ".dialeval-picture{max-width:100%;height:auto}"
 
 
@@ -262,7 +262,7 @@ def _style_sheet(used: Iterable[str]) -> str:
 
 
 def _style(shape: Shape) -> str:
-    """The attributes that a shape shares with its neighbours."""
+    """Returns the attributes that a shape shares with its neighbours."""
     colour = LIGHT[shape.role]
     match shape:
         case Line() | Polyline():

@@ -49,7 +49,8 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
 
 
 def shorten(text: str, room: float, size: float, bold: bool = False) -> str:
-    """The text on one line, its end replaced by an ellipsis where it is wider than `room`."""
+    """Returns the text on one line, its end replaced by an ellipsis where it is wider than
+    `room`."""
     # A character with a width takes at least a quarter of the size: no need to measure a megabyte.
     start = clean(text[: int(8 * room / size) + 64])
     if len(start) >= len(text) and text_width(start, size, bold) <= room:
@@ -65,7 +66,7 @@ def shorten(text: str, room: float, size: float, bold: bool = False) -> str:
 
 
 def wrap(text: str, room: float, size: float, lines: int, bold: bool = False) -> list[str]:
-    """The text broken at spaces into at most so many lines; the last one is shortened."""
+    """Breaks the text at spaces into at most this many lines; the last one is shortened."""
     words = clean(text[: lines * (int(8 * room / size) + 64)]).split()
     done: list[str] = []
     while words and len(done) < lines - 1:
@@ -80,7 +81,7 @@ def wrap(text: str, room: float, size: float, lines: int, bold: bool = False) ->
 
 
 def tip_text(text: str) -> str:
-    """Text for a tooltip: long enough for any name, never a whole document."""
+    """Returns the text for a tooltip: long enough for any name, never a whole document."""
     start = clean(text[:TIP_LENGTH])
     return start + "…" if len(text) > TIP_LENGTH else start
 
@@ -119,7 +120,7 @@ class Plane:
 
 
 def group_keys(colours: dict[str, str]) -> list[Key]:
-    """The legend of coloured groups; those that share the grey are counted."""
+    """Returns the legend of coloured groups; those that share the grey are counted."""
     named = [Key(group, role) for group, role in colours.items() if role != OTHERS]
     others = len(colours) - len(named)
     if not others and len(named) < 2 and not any(key.label for key in named):
@@ -128,7 +129,7 @@ def group_keys(colours: dict[str, str]) -> list[Key]:
 
 
 def heading(title: str, keys: Sequence[Key], width: float) -> Block:
-    """The title, at most two lines, and under it the legend in as many rows as it needs."""
+    """Returns the title, at most two lines, and under it the legend in as many rows as it needs."""
     shapes: list[Shape] = []
     y = PAD
     lines = wrap(title, width - 2 * PAD, TITLE_SIZE, 2, bold=True)
@@ -193,7 +194,7 @@ def plane(
     plot_height: float = 280.0,
     log_x: bool = False,
 ) -> Plane:
-    """Two axes with grid, labels, title, legend and note, as wide as every chart."""
+    """Returns two axes with grid, labels, title, legend and note, as wide as every chart."""
     head = heading(title, keys, WIDTH)
     top = head.bottom + 4
     bottom = top + plot_height
@@ -220,7 +221,7 @@ def plane(
 
 
 def nothing(title: str, note: str = "") -> Drawing:
-    """The picture of no data: it says so."""
+    """Draws the picture of no data: it says so."""
     head = heading(title, (), WIDTH)
     area = Rect(PAD, head.bottom + 4, WIDTH - 2 * PAD, 120, "grid", 0.5)
     words = Text(WIDTH / 2, head.bottom + 69, "no data", TITLE_SIZE, "muted", "middle")
@@ -243,7 +244,8 @@ def _tip(full: str, shown: str) -> str:
 
 
 def small_multiples(drawings: Sequence[Drawing], columns: int = 3, title: str = "") -> Drawing:
-    """The drawings row by row; a column is as wide as its widest, a row as high as its highest."""
+    """Returns the drawings row by row; a column is as wide as its widest, a row as high as its
+    highest."""
     if columns < 1:
         raise UsageError(f"columns is {columns}, but has to be 1 or more")
     if not drawings:

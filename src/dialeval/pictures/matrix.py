@@ -45,7 +45,7 @@ def matrix_plot(
     low: float = -1.0,
     high: float = 1.0,
 ) -> Drawing:
-    """A coloured table; numbers beyond `low` and `high` have the colour of the end."""
+    """Returns a coloured table; numbers beyond `low` and `high` have the colour of the end."""
     if len(values) != len(rows) or any(len(line) != len(columns) for line in values):
         raise UsageError(
             f"a matrix of {len(rows)} rows and {len(columns)} columns needs as many values,"
@@ -78,7 +78,7 @@ def matrix_plot(
 
 
 def strength(value: float, low: float, high: float) -> float:
-    """How far a value is from the middle of its scale: -1 at `low`, 1 at `high`.
+    """Returns how far a value is from the middle of its scale: -1 at `low`, 1 at `high`.
 
     The middle is zero; where the scale does not cross it, the end nearest to it.
     """
@@ -122,7 +122,8 @@ def _lay_out(rows: Sequence[str], columns: Sequence[str]) -> _Layout:
 def _labels(
     layout: _Layout, rows: Sequence[str], columns: Sequence[str], top: float
 ) -> Iterator[Shape]:
-    """Names of rows on the left; names of columns above, rising to the right if they are long."""
+    """Yields the names of rows on the left; names of columns above, rising to the right if they are
+    long."""
     cell, size = layout.cell, layout.size
     for j, (label, full) in enumerate(zip(layout.columns, columns, strict=True)):
         middle = layout.left + cell * (j + 0.5)
@@ -162,7 +163,7 @@ def _side(strong: float) -> str:
 
 
 def _colour_bar(x: float, y: float, width: float, low: float, high: float) -> list[Shape]:
-    """The scale: its colours in steps, the ends and the middle labelled."""
+    """Returns the scale: its colours in steps, the ends and the middle labelled."""
     steps = 40
     shapes: list[Shape] = []
     for k in range(steps):

@@ -41,7 +41,7 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
 def to_png(drawing: Drawing, scale: int = 2) -> bytes:
-    """The PNG file, `scale` pixels for each pixel of the drawing."""
+    """Returns the PNG file, `scale` pixels for each pixel of the drawing."""
     if scale < 1:
         raise UsageError(f"scale is {scale}, but has to be 1 or more")
     width, height = math.ceil(drawing.width) * scale, math.ceil(drawing.height) * scale
@@ -111,7 +111,8 @@ def _write(canvas: ImageDraw, image: Image, text: Text, unit: int) -> None:
 
 
 def _writable(text: str) -> str:
-    """The text with what the font lacks replaced by the nearest that it has, where there is any."""
+    """Returns the text with what the font lacks replaced by the nearest that it has, where there is
+    any."""
     return "".join(map(_nearest, clean(text)))
 
 
@@ -134,7 +135,7 @@ def _colour(shape: Shape) -> tuple[int, int, int, int]:
 
 
 def _dashes(points: Sequence[Point], dash: Sequence[float]) -> Iterator[list[Point]]:
-    """The pieces of a polyline that a pen draws which is lifted by the pattern."""
+    """Yields the pieces of a polyline that a pen draws which is lifted by the pattern."""
     piece, which, left = [points[0]], 0, dash[0]
     for start, end in pairwise(points):
         length = math.dist(start, end)

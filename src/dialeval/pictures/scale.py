@@ -57,7 +57,7 @@ def data_range(values: Iterable[float], *, margin: float = 0.04) -> Range:
 
 
 def log_range(values: Iterable[float], *, margin: float = 0.04) -> Range:
-    """The same for positive values on a logarithmic axis."""
+    """Returns the same for positive values on a logarithmic axis."""
     exponents = [math.log10(value) for value in values if drawable_on_log(value)]
     if not exponents:
         return 1.0, 10.0
@@ -132,12 +132,13 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
 
 
 def _exponent(value: float) -> int:
-    """Of the first digit. Ticks begin with 1, 2 or 5, up to rounding, hence the slack."""
+    """Returns the exponent of the first digit. Ticks begin with 1, 2 or 5, up to rounding, hence
+    the slack."""
     return math.floor(math.log10(value) + 0.001)
 
 
 def _plain(tick: float) -> str:
-    """The label of a tick that has no even neighbours."""
+    """Returns the label of a tick that has no even neighbours."""
     in_full = tick == 0 or 1e-4 <= abs(tick) < 1e6
     return _minus(f"{tick:,.10g}") if in_full else _scientific(tick, 9)
 
@@ -156,11 +157,11 @@ def _minus(text: str) -> str:
 
 
 def short_number(value: float) -> str:
-    """A number to read in passing, with four significant digits."""
+    """Returns a number to read in passing, with four significant digits."""
     return _minus(f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}")
 
 
 def two_decimals(value: float) -> str:
-    """A number as papers print correlations."""
+    """Returns a number as papers print correlations."""
     text = f"{value:.2f}"
     return "0.00" if text == "-0.00" else _minus(text)

@@ -189,7 +189,7 @@ def _pixels(values: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def _fitted_line(fit: Fit, x: np.ndarray, frame: Plane) -> list[Shape]:
-    """The line over the range of the data, as far as it lies within the plot."""
+    """Returns the line over the range of the data, as far as it lies within the plot."""
     low, high = float(x.min()), float(x.max())
     if fit.slope:
         crossings = sorted(

@@ -84,7 +84,7 @@ def check_samples(path: Path, settings: Mapping[str, Any]) -> None:
 
 
 def _read_samples(path: Path, settings: Mapping[str, Any]) -> tuple[Sample, ...]:
-    """What the exchanges gave; it can be made of them again."""
+    """Reads what the exchanges gave; it can be made of them again."""
     problems, samples = [], []
     for number, line in enumerate(path.read_bytes().split(b"\n") if path.exists() else (), 1):
         if not line:
@@ -101,7 +101,7 @@ def _read_samples(path: Path, settings: Mapping[str, Any]) -> tuple[Sample, ...]
 
 
 def read_settings(directory: Path) -> dict[str, Any] | None:
-    """What `probe.json` holds; None where there is none."""
+    """Reads what `probe.json` holds; None where there is none."""
     path = directory / SETTINGS
     try:
         if not path.is_file():

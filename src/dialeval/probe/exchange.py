@@ -100,7 +100,8 @@ class Exchange:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Exchange:
-        """The inverse of `to_record`, for records that a probe wrote. Others are a ValueError."""
+        """Reads what `to_record` wrote, for records that a probe wrote; raises ValueError for
+        others."""
         fields = Fields(Path())
         given = fields.mapping(record, "")
         messages = [fields.mapping(m, "") for m in fields.records(given.get("messages"), "")]
@@ -200,7 +201,7 @@ def cut_torn_line(path: Path) -> None:
 
 
 def read_exchanges(path: Path, damaged: list[bytes] | None = None) -> dict[Key, Exchange]:
-    """The last exchange of each key, in the order in which the keys first occur.
+    """Reads the last exchange of each key, in the order in which the keys first occur.
 
     Lines that cannot be read are put into `damaged`; without it they are an error.
     """
@@ -227,7 +228,7 @@ def read_exchanges(path: Path, damaged: list[bytes] | None = None) -> dict[Key, 
 
 
 def write_exchanges(path: Path, exchanges: Iterable[Exchange]) -> None:
-    """The whole file anew, in this order."""
+    """Writes the whole file again, in this order."""
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         for exchange in exchanges:
             file.write(_line(exchange))
@@ -243,7 +244,7 @@ def _bytes(record: Mapping[str, Any]) -> bytes:
 
 
 def _check_of(record: Mapping[str, Any]) -> str:
-    """The beginning of the sha256 of a line without its check: another letter in a reply is
+    """Returns the beginning of the sha256 of a line without its check: another letter in a reply is
     damage, too, and no other rule would find it."""
     rest = {name: value for name, value in record.items() if name != CHECK}
     return hashlib.sha256(_bytes(rest)).hexdigest()[:8]
@@ -318,7 +319,7 @@ def _work(
 
 
 def exchange_batch(system: System, asks: Sequence[Ask]) -> list[Exchange]:
-    """One exchange for each question. A batch that fails is asked again one by one."""
+    """Returns one exchange for each question. A batch that fails is asked again one by one."""
     if len(asks) > 1 and isinstance(system, BatchedSystem):
         started = time.monotonic()
         try:

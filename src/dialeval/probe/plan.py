@@ -49,7 +49,7 @@ class Plan:
     paraphrases: int = 1
 
     def opening(self, query: Query) -> list[Ask]:
-        """What can be asked at once."""
+        """Returns what can be asked at once."""
         asks = [Ask(query.id, ORIGINAL, _history(query, query.query))]
         if self.protocol != "consistency":
             asks += [
@@ -59,7 +59,7 @@ class Plan:
         return asks
 
     def following(self, query: Query, answer: str) -> list[Ask]:
-        """What can be asked when the query itself has been answered."""
+        """Returns what can be asked when the query itself has been answered."""
         said = (*_history(query, query.query), Turn(answer, "system"))
         return [
             Ask(query.id, again_name(number), (*said, Turn(variant.query, "user")))
@@ -70,7 +70,7 @@ class Plan:
         return () if self.protocol == "diversity" else query.variants[: self.paraphrases]
 
     def names(self, query: Query) -> list[str]:
-        """The `what` of everything that is asked of this query, in order."""
+        """Returns the `what` of everything that is asked of this query, in order."""
         variants = 0 if self.protocol == "consistency" else len(query.variants)
         return [
             ORIGINAL,
@@ -88,7 +88,7 @@ def again_name(number: int) -> str:
 
 
 def dialogue(query: Query) -> tuple[Turn, ...]:
-    """What was said, up to and with the query; every speaker is `user` or `system`."""
+    """Returns what was said up to and including the query; every speaker is `user` or `system`."""
     return with_speakers(query.history)
 
 
@@ -119,7 +119,7 @@ class Gaps:
 def samples_of(
     queries: Iterable[Query], plan: Plan, answer: Answer, system: str, gaps: Gaps
 ) -> Iterator[Sample]:
-    """The samples, in the order of the queries."""
+    """Yields the samples, in the order of the queries."""
     for query in queries:
         if plan.protocol != "consistency":
             yield from _diversity(query, answer, system, gaps)

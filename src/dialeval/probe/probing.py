@@ -101,7 +101,7 @@ def _example(exchange: Exchange) -> str:
 
 
 def _advice(exchanges: Iterable[Exchange]) -> str:
-    """The first there is: that of an earlier probe was not kept."""
+    """Returns the first advice there is: that of an earlier probe was not kept."""
     given = (exchange.failure.advice for exchange in exchanges if exchange.failure)
     return next(filter(None, given), "")
 

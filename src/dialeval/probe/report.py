@@ -98,7 +98,7 @@ class ProbedQuery:
 
 
 def probe_report(path: str | Path, order: Order = "worst") -> list[ProbedQuery]:
-    """The queries of a scored run, or of a probe that was not scored."""
+    """Returns the queries of a scored run, or of a probe that was not scored."""
     directory = Path(path)
     if read_settings(directory) is not None:
         probe = open_probe(directory)
@@ -120,7 +120,7 @@ def probe_report(path: str | Path, order: Order = "worst") -> list[ProbedQuery]:
 
 
 def gathered(rows: Iterable[tuple[Sample, Mapping[str, Any]]]) -> Iterator[ProbedQuery]:
-    """One `ProbedQuery` for all samples of a query, in the order of the first of each."""
+    """Yields one `ProbedQuery` for all samples of a query, in the order of the first of each."""
     found: dict[tuple[str, str], ProbedQuery] = {}
     for sample, scores in rows:
         ident = sample.dialogue or sample.id
@@ -186,7 +186,8 @@ def _by_place(scores: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _scored(run: Run) -> Iterator[tuple[Sample, dict[str, Any]]]:
-    """Each sample with its scores; columns of `diversity:n=3` are called those of `diversity`."""
+    """Yields each sample with its scores; columns of `diversity:n=3` are called those of
+    `diversity`."""
     labels: dict[str, str] = {}
     for metric in run.manifest["metrics"]:
         if metric["name"] in ("diversity", "consistency"):

@@ -120,7 +120,7 @@ def score_command(
 
 
 def _reading(read: Mapping[str, Any]) -> list[str]:
-    """How the files were read, as options."""
+    """Returns how the files were read, as options."""
     words = [
         f"--{name.replace('_', '-')} {shlex.quote(str(read[name]))}"
         for name in READING
@@ -204,7 +204,7 @@ def write_report(
     workers: int = 1,
     stage: Stage = lambda what: None,
 ) -> Written:
-    """One self-contained HTML file from one run, or from several side by side."""
+    """Writes one self-contained HTML file from one run, or from several side by side."""
     destination = Path(out)
     environment()
     opened = open_runs(runs)
@@ -274,7 +274,8 @@ def write_report(
 
 
 def _notes(material: Material) -> list[tuple[str, str]]:
-    """What the table of a run says beneath it, and which runs say so; nobody where all do."""
+    """Returns what the table of a run says beneath it, and which runs say so; nobody where all
+    do."""
     said: dict[str, list[str]] = {}
     for name, run in zip(material.names, material.runs, strict=True):
         for text in run.table().notes:

@@ -90,8 +90,8 @@ def words(response: str, parts: Mapping[str, Any]) -> tuple[Word, ...]:
 
 
 def _by_character(response: str, parts: Mapping[str, Any]) -> dict[int, float]:
-    """Where a token's log-probability belongs: its first character that is not blank. A token
-    often begins with the blank before its word."""
+    """Returns where a token's log-probability belongs: its first character that is not blank. A
+    token often begins with the blank before its word."""
     found: dict[int, float] = {}
     for value, start, end in zip(parts["log_probs"], parts["starts"], parts["ends"], strict=True):
         if value is None or math.isnan(value):
@@ -108,7 +108,7 @@ def shade_of(log_prob: float) -> int:
 
 
 def follow_ups(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[Bar, ...]:
-    """What a user could say next, the likeliest first; the bar is how unlikely it is."""
+    """Returns what a user could say next, the likeliest first; the bar is how unlikely it is."""
     names = [part["name"] for part in metric["parts"] if _is_follow_up(part)]
     found = sorted((parts[name], name) for name in names if name in parts)
     return bars([(name, value) for value, name in found])
@@ -138,7 +138,7 @@ def pairs(row: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[Contradicte
 def repeated_ngrams(
     row: Mapping[str, Any], metric: Mapping[str, Any], parts: Mapping[str, Any]
 ) -> tuple[NGram, ...]:
-    """The n-grams that occur more than once, for metrics that count them."""
+    """Returns the n-grams that occur more than once, for metrics that count them."""
     options = metric["options"]
     n = options.get("n")
     counted = (f"entropy-{n}" in parts) or (f"distinct-{n}" in parts)
@@ -153,8 +153,8 @@ def repeated_ngrams(
 
 
 def contributions(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[Bar, ...]:
-    """What each sub-metric adds to a composed score: its own score times its share of the weight,
-    the largest first. Those of a sub-metric without a score are shared by the others."""
+    """Returns what each sub-metric adds to a composed score: its own score times its share of the
+    weight, the largest first. Those of a sub-metric without a score are shared by the others."""
     weights = {
         part["name"]: part["weight"]
         for part in metric["parts"]
@@ -331,7 +331,7 @@ def dialogue_view(
 
 
 def _snippet(text: str) -> str:
-    """The beginning, on one line, cut between words where there are any."""
+    """Returns the beginning, on one line, cut between words where there are any."""
     start = " ".join(text[: 4 * SNIPPET].split())
     if len(start) <= SNIPPET:
         return start
@@ -363,7 +363,8 @@ def _metric(row: Mapping[str, Any], metric: Mapping[str, Any]) -> MetricView:
 
 
 def _most_contradicted(shown: Sequence[MetricView]) -> int | None:
-    """The place of the turn that the response contradicts, where that is likelier than not."""
+    """Returns the place of the turn that the response contradicts, where that is likelier than
+    not."""
     found = [pair for one in shown for pair in one.pairs if pair.probability > 0.5]
     return max(found, key=lambda pair: pair.probability).number if found else None
 

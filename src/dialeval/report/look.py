@@ -40,12 +40,13 @@ _UNSAFE = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with U+FFFD, one for one, in place of what steers, hides or cannot be stored."""
+    """Returns the text with U+FFFD, one for one, in place of what steers, hides or cannot be
+    stored."""
     return _UNSAFE.sub("\ufffd", text).replace("\r", " ")
 
 
 def number(value: float | None, largest: float = 0.0) -> str:
-    """One number, with as many decimals as the `largest` of those that it stands with."""
+    """Formats one number, with as many decimals as the `largest` of its group."""
     if value is None or not largest:
         return aligned([value])[0]
     return format_column([value, largest])[0].replace("-", "\N{MINUS SIGN}")
@@ -74,7 +75,7 @@ def rating(value: float | None) -> str:
 
 
 def correlation(value: float | None) -> str:
-    """Two decimals, as papers print it."""
+    """Formats a number with two decimals, as papers print it."""
     return "–" if value is None else two_decimals(value)
 
 
@@ -89,7 +90,7 @@ def _finalize(value: Any) -> Any:
 
 @cache
 def environment() -> Environment:
-    """The templates of reports and pages."""
+    """Returns the templates of reports and pages."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ModuleNotFoundError as error:

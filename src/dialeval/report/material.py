@@ -78,7 +78,7 @@ class Material:
         return len(self.runs) > 1
 
     def shown(self, label: str) -> str:
-        """How the page calls the scores of a metric."""
+        """Returns how the page calls the scores of a metric."""
         return raw_name(label) if label in self.grounds.raw else label
 
 
@@ -118,7 +118,7 @@ def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Material:
 
 
 def _without(side: Side, labels: Collection[str]) -> Side:
-    """The same samples without scores of some metrics."""
+    """Returns the same samples without scores of some metrics."""
     nothing = np.full(len(side.ids), np.nan)
     return replace(side, scores={**side.scores, **dict.fromkeys(labels, nothing)})
 
@@ -239,7 +239,7 @@ class Selection:
 
 
 def extremes(material: Material, count: int) -> list[Extremes]:
-    """Of each level and metric, `count` entries of either end."""
+    """Returns `count` entries of either end, for each level and metric."""
     found = []
     for number, level in enumerate(material.levels):
         for metric in material.metrics:
@@ -266,7 +266,8 @@ def extremes(material: Material, count: int) -> list[Extremes]:
 
 
 def _ends(values: np.ndarray, direction: str, count: int) -> tuple[list[int], list[int]]:
-    """The worst and the best; an entry that is in both, of a short list, is among the best."""
+    """Returns the worst and the best; an entry that is in both, of a short list, is among the
+    best."""
     sign = -1.0 if direction == "lower" else 1.0
     there = np.flatnonzero(~np.isnan(values))
     order = there[np.argsort(sign * values[there], kind="stable")].tolist()
@@ -275,7 +276,7 @@ def _ends(values: np.ndarray, direction: str, count: int) -> tuple[list[int], li
 
 
 def select(material: Material, size: int, seed: int) -> Selection:
-    """All entries, or `size` of them."""
+    """Returns all entries, or `size` of them."""
     levels = material.levels
     total = sum(map(len, levels))
     lists = len(material.metrics) * max(1, len(levels)) * max(1, len(material.runs) - 1)
@@ -293,7 +294,7 @@ def select(material: Material, size: int, seed: int) -> Selection:
 
 
 def _in_turn(found: Sequence[Extremes]) -> list[tuple[int, int]]:
-    """The most extreme of all metrics first, then the second of all, and so on."""
+    """Returns the most extreme of all metrics first, then the second of all, and so on."""
     depth = max((max(len(one.best), len(one.worst)) for one in found), default=0)
     return [
         (one.level, end[place])

@@ -206,7 +206,7 @@ def pooled_scores(material: Material) -> Pooled:
 
 
 def mean_interval(values: Floats) -> tuple[float | None, float | None, float | None]:
-    """Mean and both ends of its 95 % interval; no ends of fewer than two values."""
+    """Returns the mean and both ends of its 95 % interval; no ends of fewer than two values."""
     n = len(values)
     if not n:
         return None, None, None

@@ -67,7 +67,7 @@ class Line:
 
 
 def cards(material: Material, selection: Selection) -> list[DialogueCard]:
-    """The chosen dialogues with their texts, in the order of the file."""
+    """Returns the chosen dialogues with their texts, in the order of the file."""
     chosen = [(number, entry) for number, own in enumerate(selection.shown) for entry in own]
     wanted = np.array(
         [material.levels[number].rows[entry] for number, entry in chosen], dtype=np.int64
@@ -99,7 +99,7 @@ def cards(material: Material, selection: Selection) -> list[DialogueCard]:
 
 
 def _metrics_of(material: Material, run: int) -> list[dict[str, object]]:
-    """The records of one run: options and parts may differ between runs."""
+    """Returns the records of one run: options and parts may differ between runs."""
     records = {metric["label"]: metric for metric in material.runs[run].manifest["metrics"]}
     return [records[label] for label in material.labels]
 
@@ -107,7 +107,8 @@ def _metrics_of(material: Material, run: int) -> list[dict[str, object]]:
 def extreme_lines(
     material: Material, every: Sequence[DialogueCard], ends: Extremes
 ) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
-    """The best and the worst of those that are shown, their scores with the same decimals."""
+    """Returns the best and the worst of those that are shown, their scores with the same
+    decimals."""
     by_key = {card.key: card for card in every}
     best, worst = (
         [by_key[key] for entry in entries if (key := (ends.level, entry)) in by_key]
@@ -143,7 +144,8 @@ Key = tuple[int, int]
 def render_page(
     values: Mapping[str, Any], every: Sequence[DialogueCard], selection: Selection, several: bool
 ) -> tuple[str, int, int]:
-    """The page, how many dialogues it shows, and how many of them without their evidence."""
+    """Returns the page, how many dialogues it shows, and how many of them without their
+    evidence."""
     from markupsafe import Markup
 
     made = environment()

@@ -115,7 +115,7 @@ def _table(
 
 
 def _interest(row: AgreementRow) -> tuple[bool, float]:
-    """What is called overall first, then what agrees most."""
+    """Returns the key of an order: what is called overall first, then what agrees most."""
     value = row.correlations["spearman"].value
     return row.quality.lower() == "overall", abs(value) if value is not None else -1.0
 

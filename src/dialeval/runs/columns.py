@@ -86,7 +86,8 @@ def chunk_to_table(
 def calibrate_table(
     table: pa.Table, metrics: Sequence[Metric], calibrations: Mapping[str, Calibration]
 ) -> pa.Table:
-    """The same rows with the calibrated values in place; the raw ones stay in `<label>.raw`."""
+    """Returns the same rows with the calibrated values in place; the raw ones stay in
+    `<label>.raw`."""
     import pyarrow as pa
 
     for metric in metrics:
@@ -126,7 +127,7 @@ def _combined(
 
 
 def table_scores(table: pa.Table, metric: Metric) -> Iterator[Score]:
-    """The scores of one metric, row by row, as they were put in."""
+    """Yields the scores of one metric, row by row, as they were put in."""
     label = metric.label
     values = table.column(label).to_pylist()
     notes = table.column(f"{label}.note").to_pylist()

@@ -55,7 +55,7 @@ class RunDirectory:
         return self.path / "scores.parquet"
 
     def fresh_parts(self, count: int) -> list[Path]:
-        """Where the scores are to be written; what an interrupted end left there is removed."""
+        """Returns where the scores are written; what an interrupted end left there is removed."""
         if self.scores.is_dir():
             shutil.rmtree(self.scores)
         if count == 1:
@@ -93,8 +93,8 @@ class RunDirectory:
         (self.path / "shards").mkdir(exist_ok=True)
 
     def _earlier(self, job: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What was asked for before. If that cannot be read, the chunks know it, too: each carries
-        the digest of its job, so those that are there are kept."""
+        """Returns what was asked for before. If that cannot be read, the chunks know it, too: each
+        carries the digest of its job, so those that are there are kept."""
         if problem := self.job_damage():
             self.damaged.append(problem)
             self._write_job(job)
@@ -102,7 +102,7 @@ class RunDirectory:
         return read_object(self.path / "job.json")
 
     def job_damage(self) -> str:
-        """What is wrong with `job.json`; empty if nothing is."""
+        """Returns what is wrong with `job.json`; empty if nothing is."""
         path = self.path / "job.json"
         try:
             job = read_object(path, "the job of a run")
@@ -113,7 +113,7 @@ class RunDirectory:
         return "" if whole else f"{path}: has changed since it was written"
 
     def count_shards(self) -> tuple[int, int]:
-        """How many finished chunks are whole, and how many are damaged."""
+        """Returns how many finished chunks are whole, and how many are damaged."""
         whole = [_whole(path) is not None for path in (self.path / "shards").glob("*.parquet")]
         return sum(whole), len(whole) - sum(whole)
 
@@ -143,7 +143,8 @@ class RunDirectory:
             temporary.write_bytes(shard)
 
     def read_shard(self, number: int) -> pa.Table:
-        """A finished chunk, compared with its digest once more: hours may have passed."""
+        """Reads a finished chunk, and compares it with its digest once more: hours may have
+        passed."""
         path = self._shard(number)
         if path is None or (content := _whole(path)) is None:
             where = path or self.path / "shards" / f"{number:06d}-*.parquet"
@@ -206,7 +207,7 @@ class RunDirectory:
 
 
 def _difference(there: Any, here: Any) -> str:
-    """What only one of them has, a line each: of two long lists most is the same."""
+    """Returns what only one of them has, one line each: most of two long lists is the same."""
     old, new = _entries(there), _entries(here)
     lines = [f"  there: {entry}" for entry in old if entry not in new]
     lines += [f"  here:  {entry}" for entry in new if entry not in old]
@@ -220,7 +221,7 @@ def _entries(value: Any) -> list[str]:
 
 
 def _whole(path: Path) -> bytes | None:
-    """The content of a chunk, if it is what its name says."""
+    """Returns the content of a chunk, if it is what its name says."""
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()[:SHARD_DIGITS]
     return content if path.stem.endswith(f"-{digest}") else None
@@ -234,7 +235,8 @@ def _table(content: bytes) -> pa.Table:
 
 
 def shard_bytes(table: pa.Table, digest: bytes) -> bytes:
-    """A finished chunk as the file that is to lie in `shards/`, labelled with its digest."""
+    """Returns a finished chunk as the file that is to lie in `shards/`, labelled with its
+    digest."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

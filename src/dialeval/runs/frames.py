@@ -27,7 +27,7 @@ NAMES = ("id", "dialogue", "item", "system")
 
 
 def flat_batches(run: Run) -> Iterator[pa.Table]:
-    """The rows of a run, some at a time, all with the same columns."""
+    """Yields the rows of a run, some at a time, all with the same columns."""
     import pyarrow as pa
 
     qualities, scored = _qualities(run), score_columns(run)
@@ -85,7 +85,8 @@ def _mean(rating: Mapping[str, Any] | None) -> float | None:
 
 
 def score_columns(run: Run) -> list[str]:
-    """The columns of the scores: of each metric the value, what it was made of, and a note."""
+    """Returns the columns of the scores: of each metric the value, what it was made of, and a
+    note."""
     columns = []
     for metric in run.manifest["metrics"]:
         label = metric["label"]

@@ -105,7 +105,7 @@ def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def file_records(directory: Path, paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """Name -> size, sha256 and, of Parquet files, sha256 of the footer."""
+    """Returns size, sha256 and, for Parquet files, sha256 of the footer, by name."""
     return {path.relative_to(directory).as_posix(): _file_record(path) for path in paths}
 
 
@@ -125,7 +125,8 @@ def _footer(path: Path) -> str:
 
 
 def file_damage(directory: Path, files: Mapping[str, Any], *, whole: bool = False) -> str:
-    """What is wrong with the files of a run; empty if nothing is. `whole`: read every byte."""
+    """Returns what is wrong with the files of a run; empty if nothing is. `whole`: read every
+    byte."""
     for name, expected in files.items():
         path = directory / name
         try:
@@ -192,7 +193,7 @@ def _metric_record(
 def _calibration_record(
     label: str, scaled: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
-    """The scale of the value, or under `parts` those of what it is made of."""
+    """Returns the scale of the value, or under `parts` those of what it is made of."""
     if not scaled or label in scaled:
         return scaled.get(label)
     parts = {column.removeprefix(f"{label}."): record for column, record in scaled.items()}
@@ -212,7 +213,7 @@ LARGEST = 1 << 30
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """The manifest of a run, whole and undamaged."""
+    """Reads the manifest of a run, whole and undamaged."""
     path = directory / NAME
     try:
         manifest = read_object(path, "the manifest of a run", LARGEST)

@@ -99,47 +99,48 @@ class Run:
     def batches(
         self, columns: Sequence[str] | None = None, size: int = 8192
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of `scores.parquet`, some at a time."""
+        """Yields the rows of `scores.parquet`, some at a time."""
         for path in self.score_files:
             with open_parquet(path) as file:
                 yield from file.iter_batches(batch_size=size, columns=columns)
 
     def samples(self) -> Iterator[Sample]:
-        """The samples that were scored, in their order."""
+        """Yields the samples that were scored, in their order."""
         for batch in self.batches(sample_schema().names):
             yield from table_to_samples(batch)
 
     def scores(self, label: str) -> list[float | None]:
-        """All values of one metric, in the order of the samples."""
+        """Returns all values of one metric, in the order of the samples."""
         self._check_label(label)
         return [value for batch in self.batches([label]) for value in batch.column(0).to_pylist()]
 
     def raw_scores(self, label: str) -> list[float | None]:
-        """The values of a metric before they were put on a scale, where it has one."""
+        """Returns the values of a metric before they were put on a scale, where it has one."""
         self._check_label(label)
         column = f"{label}.raw"
         return [value for batch in self.batches([column]) for value in batch.column(0).to_pylist()]
 
     def to_arrow(self) -> pa.Table:
-        """One row per sample: names, texts, mean ratings, all scores (see `runs/frames.py`)."""
+        """Returns one row per sample: names, texts, mean ratings, all scores (see
+        `runs/frames.py`)."""
         from dialeval.runs.frames import to_arrow
 
         return to_arrow(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows of `to_arrow` as a pandas frame."""
+        """Returns the rows of `to_arrow` as a pandas frame."""
         from dialeval.runs.frames import to_pandas
 
         return to_pandas(self)
 
     def to_polars(self) -> pl.DataFrame:
-        """The rows of `to_arrow` as a polars frame."""
+        """Returns the rows of `to_arrow` as a polars frame."""
         from dialeval.runs.frames import to_polars
 
         return to_polars(self)
 
     def save(self, directory: str | Path) -> Run:
-        """A copy of this run in another place."""
+        """Copies this run to another place."""
         destination = Path(directory)
         if destination.exists():
             raise UsageError(f"{destination} exists already; choose another place for the run")
@@ -176,13 +177,13 @@ def open_run(directory: str | Path) -> Run:
 
 
 def score_files(directory: Path) -> list[Path]:
-    """The Parquet files that hold the scores of the run in a directory."""
+    """Returns the Parquet files that hold the scores of the run in a directory."""
     scores = directory / SCORES
     return [scores] if scores.is_file() else sorted(scores.glob("part-*.parquet"))
 
 
 def _is_event(event: Any, path: Path) -> bool:
-    """Whether a line of the history is one that `score` wrote."""
+    """Returns whether a line of the history is one that `score` wrote."""
     fields = Fields(path)
     given = fields.mapping(event, "")
     fields.text(given.get("event"), "event")
@@ -195,7 +196,7 @@ def _is_event(event: Any, path: Path) -> bool:
 
 
 def _why_no_run(path: Path) -> str:
-    """What lies there instead, and how to come to a run."""
+    """Returns what lies there instead, and how to make a run of it."""
     if not path.exists():
         return (
             f"there is no run {str(path)!r}: no such folder. dialeval score FILE -o {path} makes it"

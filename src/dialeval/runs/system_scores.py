@@ -90,7 +90,7 @@ class Pools:
         self._pools: dict[tuple[str, str], Pool] = {}
 
     def add(self, system: str, label: str, score: Score) -> None:
-        """A score of a metric in `pooled`."""
+        """Counts a score of a metric in `pooled`."""
         self._pool(system, label).add(score)
 
     def merge(self, other: Pools) -> None:

@@ -75,7 +75,8 @@ class ScoreTable:
         return "\n".join([*lines, "", *map(clean, (*self.notes, *self.signatures))])
 
     def as_text_table(self, width: int = 100) -> TextTable:
-        """The cells of `text`, with notes and signatures below, for Markdown, LaTeX and HTML."""
+        """Returns the cells of `text`, with notes and signatures below, for Markdown, LaTeX and
+        HTML."""
         header, *rows = (tuple(row) for row in self.text(width))
         return TextTable(header, tuple(rows), 1, self.notes, code=self.signatures)
 
@@ -83,7 +84,7 @@ class ScoreTable:
         return self.as_text_table().html()
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One JSON-ready dictionary per system."""
+        """Returns one JSON-ready dictionary per system."""
         return [
             {
                 "system": system,
@@ -102,7 +103,8 @@ def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def score_table(manifest: Mapping[str, Any], parts: bool) -> ScoreTable:
-    """The table of a run, from its manifest alone; with `parts`, a column for each part too."""
+    """Returns the table of a run, from its manifest alone; with `parts`, a column for each part
+    too."""
     columns = [
         column for metric in manifest["metrics"] for column in _columns(metric, parts, manifest)
     ]
@@ -148,7 +150,8 @@ def _cell(summary: Mapping[str, Any], column: Column) -> float | None:
 
 
 def _notes(manifest: Mapping[str, Any]) -> list[str]:
-    """What a careful reader asks about a table: n of n, what was left out, what was dropped."""
+    """Returns what a careful reader asks about a table: n of n, what was left out, what was
+    dropped."""
     data = manifest["data"]
     judged = {"response": data["turns"], "whole dialogue": data["dialogues"]}
     notes = [", ".join(count(n, noun) for noun, n in judged.items() if n) or "no samples"]

@@ -24,7 +24,8 @@ class _NoOptions:
 def open_system(
     address: str, options: Mapping[str, object] | None = None, asking: Asking | None = None
 ) -> System:
-    """The system at this address. `options` are those of its kind, `asking` says how to ask."""
+    """Opens the system at this address. `options` are those of its kind, `asking` says how to
+    ask."""
     kind, place = split_address(address)
     asking = asking or Asking()
     if kind != "openai" and (asking.key_env or asking.rate or asking.retries is not None):

@@ -102,7 +102,8 @@ class Command:
         return answer
 
     def _believe(self, process: _Process, answer: bytes) -> bool:
-        """Whether the process can be asked more; `ReplyError` where this may be no reply."""
+        """Returns whether the process can be asked more; `ReplyError` where this may be no
+        reply."""
         form = form_of(answer)
         if form and self._form and form != self._form:
             raise _astray(f"{_quoted(answer)} after a reply in {self._form}")
@@ -186,7 +187,7 @@ class _Process:
         return answer
 
     def unread(self, seconds: float = 0.0) -> bytes:
-        """What it wrote without being asked, or writes within so many seconds."""
+        """Returns what it wrote without being asked, or writes within this many seconds."""
         if not self._read and self._poll.poll(1000 * seconds):
             self._read = os.read(self._output, BLOCK)
         return self._read
@@ -232,7 +233,7 @@ class _Process:
             watchdog.cancel()
 
     def _line(self) -> bytes:
-        """The next line of its output, with its end; nothing where the process is gone."""
+        """Returns the next line of its output, with its end; nothing where the process is gone."""
         while b"\n" not in self._read and len(self._read) <= LARGEST_REPLY:
             block = os.read(self._output, BLOCK)
             if not block:
@@ -265,7 +266,8 @@ class _Process:
 
 
 def name_of(words: Sequence[str]) -> str:
-    """The program; where that is an interpreter, what it runs: every second bot is a `python`."""
+    """Returns the program or, if that is an interpreter, what it runs: every second bot is a
+    `python`."""
     program = Path(words[0]).name
     options, runs = words[1:], ""
     if program == "java":
@@ -281,7 +283,8 @@ def _after(flag: str, words: Sequence[str]) -> str:
 
 
 def split(address: str) -> list[str]:
-    """The words of a command line; what cannot be started is refused before anything is asked."""
+    """Returns the words of a command line; what cannot be started is refused before anything is
+    asked."""
     try:
         words = shlex.split(address)
     except ValueError as error:
@@ -294,7 +297,7 @@ def split(address: str) -> list[str]:
 
 
 def form_of(line: bytes) -> Form | None:
-    """How the line replies; None where it is an error, or garbled."""
+    """Returns how the line replies; None where it is an error, or garbled."""
     if not line.lstrip().startswith(b"{"):
         return "plain text"
     try:
@@ -320,7 +323,7 @@ def _quoted(line: bytes) -> str:
 
 
 def reply_in(line: bytes) -> str:
-    """The reply in a line: the field of an object, or the line itself."""
+    """Returns the reply in a line: the field of an object, or the line itself."""
     text = line.decode("utf-8", "replace").strip()
     if not text.startswith("{"):
         return text

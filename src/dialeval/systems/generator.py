@@ -88,7 +88,8 @@ class LocalModel:
 
 
 def spoken_turns(history: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The turns of user and system, the instructions put before the first words of the user."""
+    """Returns the turns of user and system, the instructions put before the first words of the
+    user."""
     if not history or history[0].speaker != INSTRUCTIONS:
         return with_speakers(history)
     turns = list(with_speakers(history[1:]))

@@ -33,7 +33,7 @@ class Answer:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> Answer:
-    """The answer of the server, whatever its status; `ReplyError` where there is none."""
+    """Returns the answer of the server, whatever its status; `ReplyError` where there is none."""
     deadline = time.monotonic() + timeout
     try:
         for _ in range(MOST_REDIRECTS + 1):
@@ -78,7 +78,7 @@ def _post_once(
 
 
 def _bounded(response: http.client.HTTPResponse) -> bytes:
-    """The body, read piece by piece so that no more of it than allowed is ever held."""
+    """Returns the body, read piece by piece so that no more of it than allowed is ever held."""
     pieces, size = [], 0
     while piece := response.read(BLOCK):
         pieces.append(piece)
@@ -91,8 +91,8 @@ def _bounded(response: http.client.HTTPResponse) -> bytes:
 
 
 def _same_place(url: str, location: str) -> str:
-    """Where to go on, at the same server. Another one is refused and not even named: an address
-    that a server makes up may spell the key that it was sent."""
+    """Returns where to continue, at the same server. Another one is refused and not even named: an
+    address that a server makes up may spell the key that it was sent."""
     here, there = urlsplit(url), urlsplit(location.strip())
     scheme = there.scheme or here.scheme
     if not location.strip() or (scheme, there.netloc or here.netloc) != (here.scheme, here.netloc):

@@ -61,7 +61,7 @@ class OpenAiOptions:
     system_prompt: str = option("", "what the system is told before the dialogue")
 
     def fields(self) -> dict[str, object]:
-        """The fields of a request that were set."""
+        """Returns the fields of a request that were set."""
         numbers = ("temperature", "top_p", "max_tokens", "seed")
         return {name: getattr(self, name) for name in numbers if getattr(self, name) != UNSET}
 
@@ -165,8 +165,8 @@ class OpenAiServer:
         return f"a web page that begins with {clean(text)[:QUOTED]}"
 
     def _said(self, body: bytes) -> str:
-        """The first words of an error, for people. The key goes before the text is cut: half of one
-        would not be found."""
+        """Returns the first words of an error, for people. The key goes before the text is cut:
+        half of one would not be found."""
         return self._blotted(" ".join(message_of(body).split()))[:SAID]
 
     def _about_the_path(self) -> str:
@@ -223,7 +223,7 @@ def content_of(body: bytes) -> str:
 
 
 def message_of(body: bytes) -> str:
-    """What an error says, in any of the usual forms."""
+    """Returns what an error says, in any of the usual forms."""
     try:
         record: Any = json.loads(body)
         found = record.get("error", record) if isinstance(record, dict) else record
@@ -234,7 +234,7 @@ def message_of(body: bytes) -> str:
 
 
 def find_key(url: str, key_env: str | None) -> str:
-    """The API key, or nothing.
+    """Finds the API key, or nothing.
 
     The usual key is not sent over an open network: a key that travels unencrypted to another
     machine has to be named.

@@ -107,7 +107,7 @@ class System(Protocol):
     def settings(self) -> Mapping[str, object]: ...
 
     def reply(self, history: Sequence[Turn]) -> str:
-        """What the system says next. The last turn of the history is the user's."""
+        """Returns what the system says next. The last turn of the history is the user's."""
 
     def close(self) -> None:
         """Ends what the system holds: processes, waits. No reply is asked for afterwards."""
@@ -121,11 +121,11 @@ class BatchedSystem(System, Protocol):
     def batch(self) -> int: ...
 
     def replies(self, histories: Sequence[Sequence[Turn]]) -> list[str]:
-        """The replies in the order of the histories. An error fails the whole call."""
+        """Returns the replies in the order of the histories. An error fails the whole call."""
 
 
 def as_messages(history: Sequence[Turn]) -> list[dict[str, str]]:
-    """The history as chat interfaces spell it: roles `system`, `user` and `assistant`.
+    """Returns the history as chat interfaces spell it: roles `system`, `user` and `assistant`.
 
     Turns whose speakers are not known take turns, so that the last one is the user's.
     """
@@ -140,7 +140,7 @@ def as_messages(history: Sequence[Turn]) -> list[dict[str, str]]:
 
 
 def with_speakers(history: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The turns with every speaker `user` or `system`."""
+    """Returns the turns with every speaker `user` or `system`."""
     known = [SPEAKERS.get(turn.speaker.lower()) for turn in history]
     if None in known:
         return alternating(history)
@@ -150,7 +150,8 @@ def with_speakers(history: Sequence[Turn]) -> tuple[Turn, ...]:
 
 
 def checked(reply: object) -> str:
-    """The reply as text that can be stored; `ReplyError` where there is nothing to judge."""
+    """Returns the reply as text that can be stored; `ReplyError` where there is nothing to
+    judge."""
     if not isinstance(reply, str):
         raise ReplyError("not a text", f"the reply is of type {type(reply).__name__}")
     if len(reply) > LARGEST_REPLY:

@@ -155,5 +155,5 @@ class Connection(H11Protocol):
 
 
 def connections_with(limits: Limits) -> type[Connection]:
-    """What uvicorn makes of each connection."""
+    """Returns what uvicorn makes of each connection."""
     return type("LimitedConnection", (Connection,), {"limits": limits})

@@ -154,7 +154,7 @@ register_url_convertor("number", Number())
 
 
 def create_app(settings: Settings, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
-    """The pages over runs, and those of others, behind one guard."""
+    """Returns the pages over runs, and those of others, behind one guard."""
     from dialeval.web.pages import run_routes
 
     secret = settings.secret or secrets.token_bytes(32)
@@ -181,7 +181,8 @@ def render(
     headers: Mapping[str, str] | None = None,
     **values: Any,
 ) -> Response:
-    """The page that a template makes of these values. It can call `csrf()` and `static(name)`."""
+    """Returns the page that a template makes of these values. It can call `csrf()` and
+    `static(name)`."""
     page = request.app.state.environment.get_template(template)
     text = page.render(
         request_path=request.url.path,
@@ -194,7 +195,7 @@ def render(
 
 
 def csrf_token(request: Request) -> str:
-    """What a form must send back; it holds for this visitor's cookie only."""
+    """Returns what a form must send back; it holds for this visitor's cookie only."""
     visitor: Visitor = request.scope["dialeval.visitor"]
     visitor.is_wanted = True
     return sign(request.app.state.secret, f"csrf:{visitor.session}")

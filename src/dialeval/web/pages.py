@@ -173,7 +173,8 @@ class RunViews:
         return self._open(request.path_params["run"])
 
     def _open(self, identity: str) -> tuple[RunEntry, RunRows]:
-        """The run with this id; its footer is read once, and again when the file was replaced."""
+        """Opens the run with this id; its footer is read once, and again when the file was
+        replaced."""
         found = self._catalogue.open(identity)
         if found is None:
             raise HTTPException(404)
@@ -198,7 +199,7 @@ MOST_OPENED = 8
 
 
 def _typed(path: Path) -> str:
-    """The path as one would type it where the server was started."""
+    """Returns the path as one would type it where the server was started."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 

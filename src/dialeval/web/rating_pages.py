@@ -64,14 +64,14 @@ def blind(showing: Showing) -> BlindTask:
 
 
 def choice_of(value: float, flipped: bool) -> str:
-    """Which button stands for a stored comparison."""
+    """Returns which button stands for a stored comparison."""
     if value == TIE:
         return EQUAL
     return LEFT if (value == FIRST) != flipped else RIGHT
 
 
 def value_of(choice: str, flipped: bool) -> float | None:
-    """What a button of a comparison stands for; None where it is no button."""
+    """Returns what a button of a comparison stands for; None where it is no button."""
     if choice == EQUAL:
         return TIE
     if choice not in (LEFT, RIGHT):
@@ -340,7 +340,7 @@ def _chosen(job: Job, answers: Answers, flipped: bool) -> dict[str, str]:
 
 
 def _answers(job: Job, chosen: Mapping[str, str], flipped: bool) -> Answers | None:
-    """The answers in the terms of the job; None where some are missing or out of place."""
+    """Returns the answers in the terms of the job; None where some are missing or out of place."""
     answers: dict[str, float] = {}
     for name, text in chosen.items():
         if job.kind == "compare":

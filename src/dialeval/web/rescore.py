@@ -116,7 +116,8 @@ class Rescorer:
     def _one_metric(
         self, run: Run, record: Mapping[str, Any], row: Mapping[str, Any], sample: Sample
     ) -> tuple[Rescored, dict[str, Any]]:
-        """The metric's result, and its columns of the new row (none where it cannot be scored)."""
+        """Returns the metric's result, and its columns of the new row (none where it cannot be
+        scored)."""
         label = record["label"]
         result = Rescored(label, record["direction"], row[label])
         try:
@@ -177,7 +178,7 @@ def _take_idle_cores() -> None:
 
 
 def sample_of(row: Mapping[str, Any]) -> Sample:
-    """The sample in a row of `scores.parquet`."""
+    """Returns the sample in a row of `scores.parquet`."""
     import pyarrow as pa
 
     schema = sample_schema()
@@ -187,7 +188,7 @@ def sample_of(row: Mapping[str, Any]) -> Sample:
 
 
 def _columns(run: Run, metric: Metric, sample: Sample, score: Score) -> dict[str, Any]:
-    """The score as the run's file would hold it, on the run's own scale."""
+    """Returns the score as the run's file would hold it, on the run's own scale."""
     from dialeval.runs.columns import calibrate_table, chunk_to_table, scaled_columns
 
     scales = {c: s for c, s in run.calibrations.items() if c in scaled_columns(metric)}
@@ -197,8 +198,8 @@ def _columns(run: Run, metric: Metric, sample: Sample, score: Score) -> dict[str
 
 
 def _other_conditions(run: Run, metric: Metric, weights: Mapping[str, str]) -> str:
-    """What moves the number and is not as it was when the run was scored: other weights, another
-    version. The difference is then not due to the edit alone."""
+    """Returns what moves the number and is not as it was when the run was scored: other weights,
+    another version. The difference is then not due to the edit alone."""
     signature = metric.signature(weights)
     before = run.signatures[metric.label]
     fields = {"definition": f"v{signature.version}", **dict(signature.fields)}

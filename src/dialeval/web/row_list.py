@@ -95,12 +95,13 @@ class Query:
         return replace(self, sort="", descending=False) != Query()
 
     def address(self, **more: object) -> str:
-        """The part of an address that brings this query back; `more` is added to it."""
+        """Returns the part of an address that brings this query back; `more` is added to it."""
         kept = {key: value for key, value in more.items() if value is not None and value != ""}
         return urlencode([*self.fields(), *kept.items()], errors="replace")
 
     def fields(self) -> list[tuple[str, object]]:
-        """Names and values as a form would send them, without those that choose nothing."""
+        """Returns the names and values as a form would send them, without those that choose
+        nothing."""
         pairs: dict[str, object] = {
             "text": self.text,
             "system": self.system,
@@ -114,8 +115,8 @@ class Query:
         return [(key, value) for key, value in pairs.items() if value is not None and value != ""]
 
     def sorted_by(self, column: str, shape: Shape) -> Query:
-        """The next order when a column's head is chosen: the worst first, then the other way
-        round, then as in the file."""
+        """Returns the next order when a column's head is chosen: the worst first, then the other
+        way round, then as in the file."""
         worst_down = column in shape.lower_is_better
         if self.sort != column:
             return replace(self, sort=column, descending=worst_down)
@@ -201,7 +202,7 @@ class ListPage:
 
 
 def list_columns(shape: Shape) -> list[str]:
-    """What a page needs of each row."""
+    """Returns what a page needs of each row."""
     scores = [name for label in shape.labels for name in (label, f"{label}.note")]
     return ["id", "system", "context", "response", "variants", *scores]
 

@@ -69,7 +69,7 @@ class Orderings:
             return found
 
     def _matches(self, rows: RunRows, text: str) -> Mask | None:
-        """Which rows hold the text; kept apart, for it is what takes longest."""
+        """Returns which rows hold the text; kept apart, for it is what takes longest."""
         if not text:
             return None
         key = (rows.version, text)
@@ -149,8 +149,8 @@ class RunRows:
         return all(file.is_current() for file in self._files)
 
     def ordering(self, query: Query, holding: Mask | None) -> Numbers:
-        """The numbers of the rows that match, in order; ties as in the file, rows without a value
-        last whichever way the column is sorted."""
+        """Returns the numbers of the rows that match, in order; ties as in the file, rows without a
+        value last whichever way the column is sorted."""
         mask = np.ones(len(self), np.bool_) if holding is None else holding
         if query.system is not None:
             mask &= self._equal("system", self.shape.systems[query.system])
@@ -170,8 +170,8 @@ class RunRows:
         return numbers.astype(np.uint32)
 
     def holding(self, text: str) -> Mask:
-        """Which rows hold this text in what was said, or in their id; upper and lower case are
-        alike."""
+        """Returns which rows hold this text in what was said, or in their id; upper and lower case
+        are alike."""
         import pyarrow.compute as pc
 
         def matches(texts: pa.Array) -> pa.Array:
@@ -202,7 +202,7 @@ class RunRows:
     def take(
         self, numbers: Sequence[int], columns: Sequence[str] | None = None
     ) -> list[dict[str, Any]]:
-        """The rows with these numbers, in this order."""
+        """Returns the rows with these numbers, in this order."""
         wanted = np.unique(np.asarray(numbers, dtype=np.int64))
         found: dict[int, dict[str, Any]] = {}
         self._check_is_current()
@@ -217,7 +217,7 @@ class RunRows:
         return [found[int(number)] for number in numbers]
 
     def _values(self, column: str) -> npt.NDArray[np.float64]:
-        """A column of numbers, NaN where there is none."""
+        """Returns a column of numbers, NaN where there is none."""
         values = np.empty(len(self), np.float64)
         start = 0
         for batch in self._batches([column]):

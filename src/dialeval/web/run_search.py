@@ -83,7 +83,7 @@ class Catalogue:
         return _entry(path, self._name(path)), open_run(path)
 
     def _name(self, path: Path) -> str:
-        """The shortest way to say where it is, seen from one of the given directories."""
+        """Returns the shortest way to say where it is, seen from one of the given directories."""
         names = [
             str(path.relative_to(root)) if path != root else path.name
             for root in self._roots

@@ -211,7 +211,7 @@ class Guard:
             self._running -= 1
 
     def _refusal(self, scope: Scope, headers: Headers, cookies: dict[str, str]) -> Response | None:
-        """Why this request goes no further, as the answer to it; None if it may pass."""
+        """Returns why this request goes no further, as the answer to it; None if it may pass."""
         client = scope["client"][0] if scope.get("client") else ""
         if not self._pace.allows(client):
             return _refuse(429, "Too many requests. Wait a moment.", {"retry-after": "1"})

@@ -66,7 +66,7 @@ class Serving:
 
 
 def configuration(app: Starlette) -> uvicorn.Config:
-    """How uvicorn serves the application; the number of connections has our own limits."""
+    """Returns how uvicorn serves the application; the number of connections has our own limits."""
     import uvicorn
 
     from dialeval.web.connections import connections_with
@@ -166,7 +166,7 @@ class Links:
 
 
 def rating_app(store: Store, host: str, port: int, names: tuple[str, ...] = ()) -> Starlette:
-    """Every page behind a code: those of raters and organiser behind their own."""
+    """Makes the application. Every page is behind a code: raters and organiser have their own."""
     from dialeval.web.frame import Settings, create_app
     from dialeval.web.rating_pages import OPEN_PREFIXES, rating_routes
     from dialeval.web.safety import Limits
@@ -200,7 +200,8 @@ def prepare_rating(
 
 
 def rating_origin(host: str, port: int, names: tuple[str, ...]) -> str:
-    """How raters on other machines call this one: links to a loopback address would not do."""
+    """Returns how raters on other machines call this one: links to a loopback address would not
+    do."""
     if host in ("0.0.0.0", "::"):
         host = names[0] if names else socket.gethostname()
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -16,7 +16,7 @@ from dialeval.runs.run import Run
 
 
 def then_and_now(before: float | None, after: float | None) -> tuple[str, str, str]:
-    """Two numbers and their difference, which has a sign."""
+    """Returns two numbers and their difference, which has a sign."""
     difference = None if before is None or after is None else after - before
     first, second, change = aligned([before, after, difference])
     return first, second, f"+{change}" if difference and difference > 0 else change

@@ -45,7 +45,7 @@ class FollowUps:
 
 
 def load_follow_ups(name: str) -> FollowUps:
-    """A set that ships, by name, or one from a file, by path."""
+    """Loads a set that ships, by name, or one from a file, by path."""
     shipped = _HOME / f"{name}.json"
     if name.isidentifier() or shipped.is_file():
         if not shipped.is_file() or name == "fed":
