@@ -129,12 +129,14 @@ def in_blocks(work: Callable[[Floats], Result], n: int, resampling: Resampling) 
 
 
 def resample(statistic: Callable[[Floats], Floats], n: int, resampling: Resampling) -> Floats:
-    """One value per round; `statistic` maps rows of n uniform numbers in [0, 1) to a value each."""
+    """Returns one value per round; `statistic` maps rows of n uniform numbers in [0, 1) to a value
+    each."""
     return np.concatenate(in_blocks(statistic, n, resampling))
 
 
 def p_value(null: Floats, observed: float, size: float, alternative: Alternative) -> float:
-    """The share of rounds that are at least as extreme as the observed value, which counts, too.
+    """Returns the share of rounds that are at least as extreme as the observed value, which counts,
+    too.
 
     Ratings are often whole numbers, so ties with the observed value are common. `size` is the order
     of magnitude of the summands: differences that are rounding at that size count as ties.
@@ -164,7 +166,7 @@ class Bootstrap(Resampling):
 
 
 def bootstrap_values(statistics: Sequence[Statistic], n: int, bootstrap: Bootstrap) -> list[Floats]:
-    """The values of each statistic over the rounds. All statistics see the same draws."""
+    """Returns the values of each statistic over the rounds. All statistics see the same draws."""
 
     def values(uniform: Floats) -> list[Floats]:
         counts = draw_counts(uniform)
@@ -175,8 +177,8 @@ def bootstrap_values(statistics: Sequence[Statistic], n: int, bootstrap: Bootstr
 
 
 def by_few_rows(statistic: Statistic) -> Statistic:
-    """The same statistic, computed for a few rows at a time, so that intermediate results stay in
-    the processor's cache. The statistic must treat each row by itself."""
+    """Returns the same statistic, computed for a few rows at a time, so that intermediate results
+    stay in the processor's cache. The statistic must treat each row by itself."""
 
     def of_counts(counts: Counts) -> Floats:
         rows = max(1, CACHED // counts.shape[1])
@@ -188,7 +190,7 @@ def by_few_rows(statistic: Statistic) -> Statistic:
 
 @by_few_rows
 def draw_counts(uniform: Floats) -> Counts:
-    """How often each of n items is drawn by a row of n numbers in [0, 1)."""
+    """Returns how often each of n items is drawn by a row of n numbers in [0, 1)."""
     rows, n = uniform.shape
     drawn = (uniform * n).astype(np.intp)
     drawn += n * np.arange(rows)[:, np.newaxis]
@@ -197,7 +199,7 @@ def draw_counts(uniform: Floats) -> Counts:
 
 
 def fisher_interval(found: Coefficient, rounds: Floats, level: float) -> Coefficient:
-    """The coefficient with its interval, from its values over the bootstrap rounds."""
+    """Returns the coefficient with its interval, from its values over the bootstrap rounds."""
     return _with_interval(found, _half_width(found, rounds, level))
 
 
@@ -215,8 +217,8 @@ def studentised_interval(
 
 
 def formula_interval(name: Name, found: Coefficient, level: float) -> Coefficient:
-    """The coefficient with the classical interval, for few items. Fewer than five items have none:
-    it would hold nearly every value (and e of tau is infinite)."""
+    """Returns the coefficient with the classical interval, for few items. Fewer than five items
+    have none: it would hold nearly every value (and e of tau is infinite)."""
     value, n = found.value, found.n
     if value is None or n < FEWEST_ITEMS or abs(value) >= PERFECT:
         few = n < FEWEST_ITEMS
@@ -246,7 +248,8 @@ def _half_width(found: Coefficient, rounds: Floats, level: float) -> float | str
 
 
 def _with_interval(found: Coefficient, half: float | str) -> Coefficient:
-    """The interval of this half width on Fisher's scale, or the reason why there is none."""
+    """Returns the interval of this half width on Fisher's scale, or the reason why there is
+    none."""
     if found.value is None:
         return found
     if isinstance(half, float) and half < 1e-9:

@@ -42,7 +42,7 @@ class Coefficient:
         return None if self.groups is None else sum(self.undefined_groups.values())
 
     def to_record(self) -> dict[str, Any]:
-        """A coefficient without p and interval, ready for JSON."""
+        """Returns a coefficient without p and interval, ready for JSON."""
         return {name: getattr(self, name) for name in ("value", "n", "n_missing", "reason")}
 
     def to_estimate(self) -> dict[str, Any]:
@@ -54,12 +54,12 @@ class Coefficient:
 
 
 def mean_of(found: Sequence[Coefficient]) -> Coefficient:
-    """The mean of the coefficients that are defined; `n` counts them."""
+    """Returns the mean of the coefficients that are defined; `n` counts them."""
     return _summarise(found, statistics.fmean)
 
 
 def largest_of(found: Sequence[Coefficient]) -> Coefficient:
-    """The largest of the coefficients that are defined; `n` counts them."""
+    """Returns the largest of the coefficients that are defined; `n` counts them."""
     return _summarise(found, max)
 
 
@@ -95,7 +95,7 @@ def maximum_over_raters(found: Mapping[str, Coefficient]) -> Coefficient:
 
 
 def record_of(value: Any) -> dict[str, Any]:
-    """A dataclass that holds coefficients, ready for JSON."""
+    """Returns a dataclass that holds coefficients, ready for JSON."""
     return {one.name: _jsonable(getattr(value, one.name)) for one in fields(value)}
 
 

@@ -103,7 +103,8 @@ def kendall(x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None) -> Coeff
 def correlations(
     x: Numbers, y: Numbers, bootstrap: Bootstrap | None = None, names: Sequence[Name] = NAMES
 ) -> dict[Name, Coefficient]:
-    """Several coefficients at once. They share the draws; each equals what it would be alone."""
+    """Computes several coefficients at once. They share the draws; each equals what it would be
+    alone."""
     pairs = complete_pairs(x, y)
     ties = tied_pairs(pairs.x), tied_pairs(pairs.y)
     if bootstrap:
@@ -205,7 +206,7 @@ _COMPUTED: dict[Name, Callable[[Floats, Floats], Computed]] = {
 
 
 def _once(n: int) -> Counts:
-    """The weights of the items as they are, each once."""
+    """Returns the weights of the items as they are, each once."""
     return np.ones((1, n))
 
 
@@ -218,7 +219,7 @@ class SystemMeans:
 
 
 def system_means(x: Numbers, y: Numbers, systems: Sequence[Hashable]) -> SystemMeans:
-    """The means of each system over its items that have both sides."""
+    """Returns the means of each system over its items that have both sides."""
     members = group_members(systems, len(x))
     means = np.full((2, len(members)), np.nan)
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -237,7 +238,7 @@ def within_groups(
     level: float = 0.95,
     flat: float | None = None,
 ) -> Coefficient:
-    """The mean of the correlations within groups; each group has the same weight.
+    """Returns the mean of the correlations within groups; each group has the same weight.
 
     flat    the value of a group where x is constant and y is not. None leaves such groups out.
             Metrics that are compared with each other must be judged on the same groups.
@@ -266,7 +267,8 @@ def within_groups(
 
 
 def group_members(groups: Sequence[Hashable], n: int) -> list[Integers]:
-    """The positions of the items of each group; groups are in the order of their first item."""
+    """Returns the positions of the items of each group; groups are in the order of their first
+    item."""
     if len(groups) != n:
         raise ValueError(f"{len(groups)} groups for {n} items")
     number: dict[Hashable, int] = {}

@@ -48,7 +48,7 @@ def draw_agreement(
 
 
 def draw_relations(found: Sequence[Relations]) -> Drawing:
-    """A matrix for the metrics and one for the qualities."""
+    """Draws a matrix for the metrics and one for the qualities."""
     panels = [
         matrix_plot(
             one.names,
@@ -107,7 +107,7 @@ def _standardised(
 
 
 def _bars(rows: Sequence[AgreementRow]) -> Drawing:
-    """A chart for each data set and level, with the qualities of a metric side by side."""
+    """Returns a chart for each data set and level, with the qualities of a metric side by side."""
     panels = []
     for dataset, level in dict.fromkeys((row.dataset, row.level) for row in rows):
         here = [row for row in rows if (row.dataset, row.level) == (dataset, level)]
@@ -138,7 +138,7 @@ def _bars(rows: Sequence[AgreementRow]) -> Drawing:
 
 
 def draw_scatter(scored: ScoredQuality, row: AgreementRow, by: By) -> Drawing:
-    """The scatter plot of one metric against one quality."""
+    """Draws the scatter plot of one metric against one quality."""
     human, names = scored.ratings[:, 0], list(scored.groups)
     what = "mean rating"
     if row.target != "mean":

@@ -64,7 +64,7 @@ class Dstc10Table:
         return list(dict.fromkeys(pairs))
 
     def to_records(self) -> list[dict[str, Any]]:
-        """A record for each metric, ready for JSON."""
+        """Returns a record for each metric, ready for JSON."""
         return [
             {
                 "metric": metric,
@@ -80,17 +80,17 @@ class Dstc10Table:
 
 
 def two_level_mean(rho: RhoByQuality) -> Coefficient:
-    """The mean of the development phase: each data set counts once."""
+    """Returns the mean of the development phase: each data set counts once."""
     return mean_of([mean_of(list(qualities.values())) for qualities in rho.values()])
 
 
 def flat_mean(rho: RhoByQuality) -> Coefficient:
-    """The mean of the test phase: every quality of every data set counts once."""
+    """Returns the mean of the test phase: every quality of every data set counts once."""
     return mean_of([found for qualities in rho.values() for found in qualities.values()])
 
 
 def dstc10_table(sets: Iterable[ScoredSet]) -> Dstc10Table:
-    """The results of several metrics over several data sets."""
+    """Returns the results of several metrics over several data sets."""
     metrics: dict[str, dict[str, dict[str, Coefficient]]] = {}
     for scored in sets:
         for metric, scores in scored.scores.items():
@@ -99,14 +99,14 @@ def dstc10_table(sets: Iterable[ScoredSet]) -> Dstc10Table:
 
 
 def protocol_rating(dataset: str, rating: Rating) -> float | None:
-    """The rating of an item by the rules of the track."""
+    """Returns the rating of an item by the rules of the track."""
     if dataset in FIRST_ANNOTATOR_COUNTS:
         return rating.values[0] if rating.values else None
     return rating.mean
 
 
 def protocol_sample(sample: Sample) -> Sample:
-    """The sample that a metric is shown: an empty response becomes "no response"."""
+    """Returns the sample that a metric is shown: an empty response becomes "no response"."""
     if sample.response is None or sample.response.strip():
         return sample
     return replace(sample, response=NO_RESPONSE)

@@ -77,7 +77,7 @@ def outcome_of(
     direction: Direction,
     alpha: float,
 ) -> Outcome:
-    """The outcome of the second side; `difference` is second - first."""
+    """Returns the outcome of the second side; `difference` is second - first."""
     if difference is None or p_holm is None:
         return "untested"
     if p_holm > alpha:
@@ -145,7 +145,7 @@ class Change:
 
 
 def largest_changes(level: Joined, metric: str, direction: Direction, count: int) -> list[Change]:
-    """The rows where the second side lost most, then those where it gained most.
+    """Returns the rows where the second side lost most, then those where it gained most.
 
     If the metric has no better direction, they are the rows with less and with more of it.
     """
@@ -182,7 +182,7 @@ def largest_changes(level: Joined, metric: str, direction: Direction, count: int
 def changed_most(
     difference: Floats, direction: Direction, count: int
 ) -> tuple[list[int], list[int]]:
-    """The rows that lost most and those that gained most, largest change first."""
+    """Returns the rows that lost most and those that gained most, largest change first."""
     sign = -1.0 if direction == "lower" else 1.0
     there = np.flatnonzero(~np.isnan(difference) & (difference != 0))
     order = there[np.argsort(sign * difference[there], kind="stable")]
@@ -198,7 +198,7 @@ def _samples(side: Side, level: Joined, number: int, rows: Sequence[int]) -> dic
 
 
 def _said(sample: Sample) -> str:
-    """The response, or the last turn of a dialogue that is judged as a whole."""
+    """Returns the response, or the last turn of a dialogue that is judged as a whole."""
     turns = sample.turns
     return turns[-1].text if turns else ""
 

@@ -57,7 +57,8 @@ class SampleKeys:
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> SampleKeys:
-        """The keys of samples. The context of a whole dialogue is what is judged, so no key."""
+        """Returns the keys of samples. The context of a whole dialogue is what is judged, so no
+        key."""
         found = cls()
         for one in samples:
             texts = [turn.text for turn in one.context] if one.response is not None else []
@@ -81,7 +82,7 @@ class SampleKeys:
         self.levels.append(level)
 
     def keys(self, by: JoinBy, with_system: bool) -> list[Hashable]:
-        """The key of each sample; None if it has none."""
+        """Returns the key of each sample; None if it has none."""
         columns: dict[JoinBy, Sequence[Hashable]] = {
             "id": self.ids,
             "item": self.items,
@@ -105,11 +106,12 @@ class Side(SampleKeys):
     """The values before scaling, of metrics that have one scale for their value."""
 
     def on_raw(self, labels: Collection[str]) -> Side:
-        """The same samples, with the raw values of these metrics in place of the scaled ones."""
+        """Returns the same samples, with the raw values of these metrics in place of the scaled
+        ones."""
         return replace(self, scores={**self.scores, **{one: self.raw[one] for one in labels}})
 
     def of_systems(self, name: str, systems: Sequence[str]) -> Side:
-        """The samples of these systems."""
+        """Returns the samples of these systems."""
         kept = [place for place, system in enumerate(self.systems) if system in systems]
         names = ("ids", "items", "contexts", "dialogues", "systems", "levels")
         lists: dict[str, Any] = {one: [getattr(self, one)[i] for i in kept] for one in names}
@@ -136,7 +138,7 @@ class Joined:
     places: tuple[Integers, ...]
 
     def scores(self, metric: str) -> Floats:
-        """A matrix of rows x sides, NaN where a side has no score."""
+        """Returns a matrix of rows x sides, NaN where a side has no score."""
         table = np.full((self.n_rows, len(self.sides)), np.nan)
         for number, side in enumerate(self.sides):
             values = side.scores[metric][self.places[number]]
@@ -151,7 +153,7 @@ class Joined:
         return replace(self, sides=tuple(side.on_raw(labels) for side in self.sides))
 
     def first_id(self, side: int, row: int) -> str:
-        """The id of the first sample that a side has in a row."""
+        """Returns the id of the first sample that a side has in a row."""
         place = self.places[side][np.argmax(self.rows[side] == row)]
         return self.sides[side].ids[int(place)]
 
@@ -171,7 +173,8 @@ class Join:
 
 
 def sides_of(runs: Sequence[Run], systems: Sequence[str] = ()) -> tuple[Side, ...]:
-    """The runs, or the systems of a single run; only samples of `systems` if some are named."""
+    """Returns the runs, or the systems of a single run; only samples of `systems` if some are
+    named."""
     for system in systems:
         known = list(dict.fromkeys(name for run in runs for name in run.systems))
         if system not in known:
@@ -207,13 +210,13 @@ def join(sides: Sequence[Side], by: JoinBy | None = None) -> Join:
 
 
 def have_same_systems(sides: Sequence[SampleKeys]) -> bool:
-    """Whether all sides hold the same systems, two or more."""
+    """Returns whether all sides hold the same systems, two or more."""
     systems = [set(side.systems) for side in sides]
     return len(systems[0]) > 1 and all(one == systems[0] for one in systems)
 
 
 def shared_rows(sides: Sequence[SampleKeys], by: JoinBy, with_system: bool) -> Rows:
-    """The rows that at least two sides have."""
+    """Returns the rows that at least two sides have."""
     rows: dict[Hashable, list[list[int]]] = {}
     for number, side in enumerate(sides):
         for place, key in enumerate(side.keys(by, with_system)):
@@ -256,7 +259,7 @@ def _level(level: Level, sides: Sequence[Side], members: Sequence[list[list[int]
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:
-    """The last part of each directory if that is unique, else the whole path."""
+    """Returns the last part of each directory if that is unique, else the whole path."""
     resolved = [run.directory.resolve() for run in runs]
     for path in resolved:
         if resolved.count(path) > 1:
@@ -266,7 +269,7 @@ def run_names(runs: Sequence[Run]) -> list[str]:
 
 
 def read_side(name: str, run: Run) -> Side:
-    """All samples of a run, without their texts."""
+    """Reads all samples of a run, without their texts."""
     found = SampleKeys()
     names = ("id", "item", "context", "dialogue", "system")
     for batch in run.batches([*names, "response"]):
@@ -288,8 +291,8 @@ def read_side(name: str, run: Run) -> Side:
 
 
 def has_one_scale(calibration: Mapping[str, Any] | None) -> bool:
-    """Whether one number was scaled, so that the raw value means the same as the scaled value. A
-    value that combines several scaled parts means nothing before scaling."""
+    """Returns whether one number was scaled, so that the raw value means the same as the scaled
+    value. A value that combines several scaled parts means nothing before scaling."""
     return calibration is not None and len(calibration.get("parts", {"": None})) == 1
 
 
@@ -339,12 +342,12 @@ def comparability(sides: Sequence[Side], labels: Sequence[str]) -> Comparability
 
 
 def raw_name(label: str) -> str:
-    """The name of the raw values of a metric in tables, as in the columns of a run."""
+    """Returns the name of the raw values of a metric in tables, as in the columns of a run."""
     return f"{label}.raw"
 
 
 def differing_fields(signatures: Sequence[Signature]) -> list[str]:
-    """The fields that are not the same in all signatures, in their order."""
+    """Returns the fields that are not the same in all signatures, in their order."""
     tables = [
         {"metric": one.name, "version": str(one.version), **dict(one.fields)} for one in signatures
     ]

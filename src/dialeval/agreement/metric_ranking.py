@@ -146,7 +146,7 @@ def rank_metrics(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> list[MetricRanking]:
-    """A ranking for each data set, level and quality. Only PERM-BOTH uses `rounds`."""
+    """Returns a ranking for each data set, level and quality. Only PERM-BOTH uses `rounds`."""
     if test == "williams" and by.startswith("within"):
         raise UsageError(f"Williams' test knows no groups: with --by {by} use --test perm-both")
     levels = list(levels)
@@ -175,7 +175,7 @@ def rank_metrics(
 
 
 def _by_quality(level: RatedLevel, metrics: Sequence[str], by: By) -> list[list[ScoredQuality]]:
-    """The metrics to rank, one list for each quality."""
+    """Returns the metrics to rank, one list for each quality."""
     if level.target.kind == "max-over-raters":
         raise UsageError(
             "a maximum over raters cannot be tested: each metric would be compared with another"
@@ -247,7 +247,8 @@ def _ranking(
 
 
 def rounds_needed(pairs: int, alpha: float = 0.05) -> int:
-    """The smallest number of rounds with which one of the pairs can be significant after Holm."""
+    """Returns the smallest number of rounds with which one of the pairs can be significant after
+    Holm."""
     return int(np.ceil(pairs / alpha)) - 1
 
 

@@ -98,7 +98,7 @@ def perm_both(
 
 
 def _refusal(sides: Sequence[Floats], groups: _Groups, level: CorrelationLevel) -> str:
-    """The reason why there is no correlation to test; empty if there is one."""
+    """Returns the reason why there is no correlation to test; empty if there is one."""
     points = [groups.exact_means(side) for side in sides] if level == "system" else sides
     if len(points[0]) < 3:
         return f"fewer than 3 {'systems' if level == 'system' else 'items'}"
@@ -115,7 +115,7 @@ def _pearson(first: Floats, second: Floats, human: Floats) -> BothAgreements:
     squares = float(middle @ middle + half @ half)
 
     def agreement(moved: Floats) -> Floats:
-        """The correlation of `middle` plus the signed `half` with people."""
+        """Returns the correlation of `middle` plus the signed `half` with people."""
         total, product, square = moved.T
         spread = squares + 2 * square - (middle.sum() + total) ** 2 / len(human)
         defined = spread > ROUNDING * squares
@@ -227,7 +227,7 @@ def _ranks(rows: Floats, groups: _Groups) -> Floats:
 
 
 def _orders_something(labels: npt.NDArray[np.generic], human: Floats) -> Mask:
-    """Whether the group of each item has three items or more, and different ratings."""
+    """Returns whether the group of each item has three items or more, and different ratings."""
     keep = np.zeros(len(labels), dtype=bool)
     for label in np.unique(labels):
         inside = labels == label

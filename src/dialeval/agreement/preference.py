@@ -63,7 +63,7 @@ class Preference:
 
 
 def preferences(levels: Sequence[Joined]) -> list[Preference]:
-    """By level and judge, each side against the next one in the order of their means."""
+    """Compares, by level and judge, each side against the next one in the order of their means."""
     found = []
     for level in levels:
         for label in _judges(level.sides):

@@ -44,7 +44,8 @@ class TieGroups:
         return len(self.starts)
 
     def sums(self, rows: Floats) -> Floats:
-        """The sum over the items of each group, for each row; for counts, the size of the group."""
+        """Returns the sum over the items of each group, for each row; for counts, the size of the
+        group."""
         ordered = np.take(rows, self.order, axis=1)
         if len(self.starts) == len(self.order):
             return ordered
@@ -52,8 +53,8 @@ class TieGroups:
 
 
 def row_dots(first: Floats, second: Floats) -> Floats:
-    """The dot product of each pair of rows. It is exact for whole numbers below 2^53; beyond that
-    its rounding depends less on the number of rows than that of BLAS."""
+    """Returns the dot product of each pair of rows. It is exact for whole numbers below 2^53;
+    beyond that its rounding depends less on the number of rows than that of BLAS."""
     found: Floats = np.einsum("ij,ij->i", first, second)
     return found
 
@@ -81,7 +82,7 @@ def rank(values: Floats) -> Floats:
 
 
 def tied_pairs(values: Floats) -> int:
-    """The number of pairs of items with the same value."""
+    """Returns the number of pairs of items with the same value."""
     sizes = np.diff(np.append(tie_groups(values).starts, len(values)))
     return int((sizes * (sizes - 1) // 2).sum())
 
@@ -90,7 +91,7 @@ DIGITS = 12
 
 
 def exact_mean(values: Floats) -> float:
-    """The same mean for any order; NaN if a value is not finite."""
+    """Returns the same mean for any order; NaN if a value is not finite."""
     return math.fsum(values) / len(values) if np.isfinite(values).all() else math.nan
 
 

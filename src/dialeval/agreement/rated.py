@@ -64,7 +64,7 @@ class Target:
 
 
 def mean_rating(ratings: Floats) -> Floats:
-    """The mean over the raters who answered, for each item; NaN if nobody did."""
+    """Returns the mean over the raters who answered, for each item; NaN if nobody did."""
     given = (~np.isnan(ratings)).sum(axis=1)
     sums = np.nansum(np.sort(ratings, axis=1), axis=1)
     means: Floats = np.divide(sums, given, out=np.full(len(sums), np.nan), where=given > 0)
@@ -102,7 +102,7 @@ class RatedLevel:
 
 
 def rated_run(run: Run, target: Target, qualities: Sequence[str] = ()) -> list[RatedLevel]:
-    """The rated samples and the scores of a run, without the texts."""
+    """Returns the rated samples and the scores of a run, without the texts."""
     scores = {label: np.array(run.scores(label), dtype=np.float64) for label in run.metrics}
     directions: dict[str, Direction] = {
         metric["label"]: metric["direction"] for metric in run.manifest["metrics"]
@@ -147,7 +147,7 @@ def rated_samples(
 
 
 def ratings_table(samples: Iterable[Sample], quality: str) -> tuple[Floats, list[str]]:
-    """The table of ratings of one quality, and the names of the raters."""
+    """Returns the table of ratings of one quality, and the names of the raters."""
     return _table([s.ratings[quality] for s in samples if quality in s.ratings])
 
 
@@ -304,7 +304,7 @@ def _table(ratings: Sequence[Rating]) -> tuple[Floats, list[str]]:
 def ratings_matrix(
     items: Sequence[Iterable[tuple[str, float | None]]], raters: Iterable[str] = ()
 ) -> tuple[Floats, list[str]]:
-    """The table of ratings from (rater, rating) pairs of each item; `raters` come first."""
+    """Returns the table of ratings from (rater, rating) pairs of each item; `raters` come first."""
     numbers = {name: column for column, name in enumerate(raters)}
     cells: list[tuple[int, int, float]] = []
     for row, given in enumerate(items):

@@ -89,7 +89,7 @@ def cohen_kappa(x: Floats, y: Floats, weights: Weights = "plain") -> Coefficient
 
 
 def mean_cohen_kappa(ratings: Floats, weights: Weights = "plain") -> Coefficient:
-    """Mean of Cohen's kappa over all pairs of raters (columns)."""
+    """Returns the mean of Cohen's kappa over all pairs of raters (columns)."""
     return mean_of([cohen_kappa(x, y, weights) for x, y in combinations(ratings.T, 2)])
 
 
@@ -294,7 +294,7 @@ class QualityRaters:
 
 
 def rater_reports(samples: Iterable[Sample], qualities: Sequence[str] = ()) -> list[QualityRaters]:
-    """A report for each level and each quality (of those wanted) that has ratings there."""
+    """Returns a report for each level and each quality (of those wanted) that has ratings there."""
     rated: dict[tuple[Level, str], list[Sample]] = {}
     for sample in samples:
         for quality in sample.ratings:
@@ -308,7 +308,8 @@ def rater_reports(samples: Iterable[Sample], qualities: Sequence[str] = ()) -> l
 
 
 def summarise_raters(ratings: Floats, names: Sequence[str]) -> RaterReport:
-    """Every statistic of agreement for a table of items x raters, NaN where nobody answered."""
+    """Returns every statistic of agreement for a table of items x raters, NaN where nobody
+    answered."""
     if ratings.ndim != 2 or ratings.shape[1] != len(names):
         raise ValueError(f"{len(names)} names for a table of shape {ratings.shape}")
     raters = leave_one_out(ratings, names)
@@ -333,7 +334,7 @@ def summarise_raters(ratings: Floats, names: Sequence[str]) -> RaterReport:
 
 
 def leave_one_out(ratings: Floats, names: Sequence[str]) -> tuple[Rater, ...]:
-    """Each rater against the mean of the others, over the items that both sides rated."""
+    """Correlates each rater with the mean of the others, over the items that both sides rated."""
     alone = len(names) == 1
     return tuple(
         _rater(name, ratings[:, place], mean_rating(np.delete(ratings, place, axis=1)), alone)
@@ -342,13 +343,13 @@ def leave_one_out(ratings: Floats, names: Sequence[str]) -> tuple[Rater, ...]:
 
 
 def pairwise(ratings: Floats) -> MeanAndMax:
-    """Each rater against each: Human(Avg) and Human(Max)."""
+    """Correlates each rater with each: Human(Avg) and Human(Max)."""
     pairs = list(combinations(ratings.T, 2))
     return _mean_and_max([pearson(x, y) for x, y in pairs], [spearman(x, y) for x, y in pairs])
 
 
 def human_variance(ratings: Floats) -> Coefficient:
-    """How far people are apart on one item, over the items with two ratings or more."""
+    """Returns how far people are apart on one item, over the items with two ratings or more."""
     given = ~np.isnan(ratings)
     used = given.sum(axis=1) >= 2
     n, missing = int(used.sum()), int((~used).sum())

@@ -190,14 +190,14 @@ def _across(
 
 
 def _keys(level: RatedLevel, by: By) -> list[tuple[str, str]]:
-    """The system and the dialogue of each sample; the dialogue is empty if unknown."""
+    """Returns the system and the dialogue of each sample; the dialogue is empty if unknown."""
     if by == "system":
         return [(system, system) for system in level.systems]
     return list(zip(level.systems, level.dialogues, strict=True))
 
 
 def _means(column: Floats, places: Integers, rows: int) -> Floats:
-    """The mean of the numbers of each row, NaN if it has none."""
+    """Returns the mean of the numbers of each row, NaN if it has none."""
     use = (places >= 0) & ~np.isnan(column)
     sums = np.bincount(places[use], weights=column[use], minlength=rows)
     counts = np.bincount(places[use], minlength=rows)

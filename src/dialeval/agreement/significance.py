@@ -54,7 +54,8 @@ from dialeval.agreement.student import student_two_sided_p
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """The adjusted p in the same order. A test that could not be made (None) does not count."""
+    """Returns the adjusted p in the same order. A test that could not be made (None) does not
+    count."""
     made = [place for place, p in enumerate(p_values) if p is not None]
     raw = np.array([p for p in p_values if p is not None], dtype=np.float64)
     order = np.argsort(raw, kind="stable")
@@ -79,7 +80,7 @@ class Placed:
 
 
 def draw_lines(better: npt.NDArray[np.bool_], rule: ClusterRule = "all") -> list[int]:
-    """The cluster of each system. better[i, j] says that i is significantly better than j."""
+    """Draws the cluster of each system. better[i, j] says that i is significantly better than j."""
     clusters: list[int] = []
     start = 0
     for place in range(len(better)):

@@ -60,7 +60,7 @@ def load_ratings(
 
 
 def _samples_of(path: PathLike) -> Sequence[PathLike]:
-    """The score files of a run, or the file itself."""
+    """Returns the score files of a run, or the file itself."""
     directory = Path(path)
     if not any((directory / name).is_file() for name in ("manifest.json", "job.json")):
         return [path]
@@ -68,7 +68,8 @@ def _samples_of(path: PathLike) -> Sequence[PathLike]:
 
 
 def some_rated(samples: Samples) -> Iterator[Sample]:
-    """All samples. If none of them has a rating, the error says how to name columns of ratings."""
+    """Yields all samples. If none of them has a rating, the error says how to name columns of
+    ratings."""
     rated = False
     for sample in samples:
         rated = rated or bool(sample.ratings)
@@ -92,7 +93,8 @@ def _no_ratings(samples: Samples) -> UsageError:
 
 
 def remarks(samples: Samples) -> str:
-    """The first warning of the last pass and the number of others, without unused columns."""
+    """Returns the first warning of the last pass and the number of others, without unused
+    columns."""
     told = [p for p in samples.problems if p.severity == "warning"]
     odd = [p for p in told if p.code != "unused-columns"]
     count = samples.counts.warnings - (len(told) - len(odd))
@@ -112,7 +114,7 @@ ID, NOTE = "id", ".note"
 
 
 def read_all_scores(paths: Sequence[Path], largest_record: int = USUAL) -> Scores:
-    """The scores of several tables or runs together."""
+    """Reads the scores of several tables or runs together."""
     _check_runs_agree(paths)
     joined: dict[str, dict[str, float | None]] = {}
     origins: dict[str, dict[str, Path]] = {}
@@ -146,7 +148,8 @@ def _check_runs_agree(paths: Sequence[Path]) -> None:
 
 
 def read_scores(path: Path, largest_record: int = USUAL) -> Scores:
-    """The scores of a table or run. An empty cell or NaN is a missing score; others are numbers."""
+    """Reads the scores of a table or run. An empty cell or NaN is a missing score; others are
+    numbers."""
     problems = Problems()
     place = Place(problems, str(path))
     scores: dict[str, dict[str, float | None]] = {}
@@ -175,7 +178,7 @@ def _is_run(path: Path) -> bool:
 
 
 def scores_of_run(run: Run) -> Scores:
-    """The scores of a run, by metric and id."""
+    """Returns the scores of a run, by metric and id."""
     scores: dict[str, dict[str, float | None]] = {label: {} for label in run.metrics}
     for batch in run.batches(["id", *run.metrics]):
         ids = batch.column("id").to_pylist()
@@ -185,7 +188,7 @@ def scores_of_run(run: Run) -> Scores:
 
 
 def known_directions(paths: Iterable[Path]) -> dict[str, Direction]:
-    """The directions of the metrics of runs; a table has none."""
+    """Returns the directions of the metrics of runs; a table has none."""
     return {
         metric["label"]: metric["direction"]
         for path in paths
@@ -225,7 +228,7 @@ def _read(table: Iterator[Row], place: Place) -> dict[str, dict[str, float | Non
 
 
 def _scored(columns: Sequence[str]) -> list[str]:
-    """The columns that hold scores. `dialeval export` writes a note beside each metric."""
+    """Returns the columns that hold scores. `dialeval export` writes a note beside each metric."""
     exported = [
         name.removesuffix(NOTE)
         for name in columns

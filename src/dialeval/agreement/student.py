@@ -44,7 +44,7 @@ def correlation_two_sided_p(r: float, n: int) -> float:
 
 @cache
 def student_quantile(probability: float, df: float) -> float:
-    """The t below which `probability` of the distribution lies, by bisection."""
+    """Returns the t below which `probability` of the distribution lies, by bisection."""
     tail = 2 * min(probability, 1 - probability)
     low, high = 0.0, 1.0
     while student_two_sided_p(high, df) > tail:
@@ -60,7 +60,7 @@ def student_quantile(probability: float, df: float) -> float:
 
 
 def normal_quantile(probability: float) -> float:
-    """The z below which `probability` of the normal distribution lies."""
+    """Returns the z below which `probability` of the normal distribution lies."""
     return NormalDist().inv_cdf(probability)
 
 

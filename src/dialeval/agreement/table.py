@@ -108,7 +108,7 @@ def agreement_rows(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> list[AgreementRow]:
-    """A row for each level, quality and metric that has a score there."""
+    """Returns a row for each level, quality and metric that has a score there."""
     levels = list(levels)
     check_rated(levels)
     everything = [one for level in levels for one in scored_qualities(level, metrics, by)]
@@ -140,7 +140,7 @@ def check_rated(levels: Sequence[RatedLevel]) -> None:
 
 
 def points_label(level: Level, by: By) -> str:
-    """The name of what is one point in a plot of this grouping, for headings."""
+    """Returns the name of what is one point in a plot of this grouping, for headings."""
     return {
         "turn": f"{level}s",
         "system": f"means of systems over {level}s",
@@ -150,7 +150,7 @@ def points_label(level: Level, by: By) -> str:
 
 
 def scored_qualities(level: RatedLevel, metrics: Sequence[str], by: By) -> list[ScoredQuality]:
-    """Each quality of a level with each metric of it."""
+    """Pairs each quality of a level with each metric of it."""
     for metric in metrics:
         if metric not in level.directions:
             raise UsageError(
@@ -208,7 +208,8 @@ def correlate(
     names: Sequence[Name] = NAMES,
     flat: float | None = None,
 ) -> Mapping[Name, Coefficient]:
-    """The correlations of the items that the grouping compares; `flat` as in `within_groups`."""
+    """Returns the correlations of the items that the grouping compares; `flat` as in
+    `within_groups`."""
     if by == "turn":
         return correlations(scores, human, bootstrap, names)
     if by == "system":

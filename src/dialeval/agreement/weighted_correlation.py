@@ -148,13 +148,13 @@ def _centred(sizes: Floats, n: Floats) -> Floats:
 
 
 def _fourth(m: Moments, a: Floats) -> Floats:
-    """Mean of (x - a)^4, from the means of x^i y^j."""
+    """Returns the mean of (x - a)^4, from the means of x^i y^j."""
     square = a * a
     return m[4, 0] - 4 * a * m[3, 0] + 6 * square * m[2, 0] - 3 * square * square
 
 
 def _third_and_first(m: Moments, a: Floats, b: Floats) -> Floats:
-    """Mean of (x - a)^3 (y - b), from the means of x^i y^j."""
+    """Returns the mean of (x - a)^3 (y - b), from the means of x^i y^j."""
     found = m[3, 1] - b * m[3, 0] - 3 * a * m[2, 1] + 3 * a * b * m[2, 0]
     return found + 3 * a * a * (m[1, 1] - a * b)
 
@@ -184,7 +184,8 @@ def _orders(n: int) -> Integers:
 
 
 def exact_rank_p(first: Floats, second: Floats) -> float:
-    """The share of orders of the first side whose correlation with the second is as extreme."""
+    """Returns the share of orders of the first side whose correlation with the second is as
+    extreme."""
     x, y = first - first.mean(), second - second.mean()
     observed = abs(float(x @ y))
     products = np.abs(x[_orders(len(x))] @ y)
@@ -260,7 +261,7 @@ def matrix_products(x: Floats, y: Floats, block: int | None = None) -> Discordan
     width = int(second_block.max()) + 1
 
     def pairs(items: Integers) -> Floats:
-        """A symmetric matrix with 1 for the discordant pairs."""
+        """Returns a symmetric matrix with 1 for the discordant pairs."""
         x_rank, y_rank = first.group[items], second.group[items]
         less_x, less_y = x_rank[:, np.newaxis] < x_rank, y_rank[:, np.newaxis] < y_rank
         found = less_x & less_y.T
@@ -303,7 +304,8 @@ def _more_distinct_first(x: Floats, y: Floats) -> tuple[TieGroups, TieGroups]:
 
 
 def _blocks(groups: TieGroups, block: int) -> Integers:
-    """The block of each item. A block holds consecutive values, one at least, of `block` items."""
+    """Returns the block of each item. A block holds consecutive values, one at least, of `block`
+    items."""
     sizes = np.diff(np.append(groups.starts, len(groups.order)))
     of_group, number, room = np.empty(len(sizes), dtype=np.int64), -1, 0
     for group, size in enumerate(sizes.tolist()):
@@ -315,7 +317,7 @@ def _blocks(groups: TieGroups, block: int) -> Integers:
 
 
 def _members(block: Integers, groups: TieGroups) -> Iterator[Integers]:
-    """The items of each block, in the order of their values."""
+    """Yields the items of each block, in the order of their values."""
     ordered = block[groups.order]
     yield from np.split(groups.order, np.flatnonzero(np.diff(ordered)) + 1)
 
@@ -390,7 +392,8 @@ def exact_kendall_p(n: int, discordant: int) -> float:
 
 
 def _squares(groups: TieGroups, counts: Counts) -> Floats:
-    """The sum of the squared sizes: ordered pairs of draws that are tied or the same draw."""
+    """Returns the sum of the squared sizes: ordered pairs of draws that are tied or the same
+    draw."""
     sizes = counts if len(groups) == counts.shape[1] else groups.sums(counts)
     return row_dots(sizes, sizes)
 
@@ -400,7 +403,7 @@ def _pairs(sizes: Integers) -> Integers:
 
 
 def _moments(sizes: Integers) -> tuple[int, int]:
-    """The sums of t(t - 1)(t - 2) and of t(t - 1)(2t + 5) over groups of size t. They are Python
-    integers: t^3 of 10^6 fits into 64 bits, their product does not."""
+    """Returns the sums of t(t - 1)(t - 2) and of t(t - 1)(2t + 5) over groups of size t. They are
+    Python integers: t^3 of 10^6 fits into 64 bits, their product does not."""
     ordered = sizes * (sizes - 1)
     return int((ordered * (sizes - 2)).sum()), int((ordered * (2 * sizes + 5)).sum())

@@ -101,7 +101,7 @@ def load_samples(
     system_prompt: Literal["leave-out", "facts"] = "leave-out",
     largest_record: int = USUAL,
 ) -> Samples:
-    """What these arguments ask for."""
+    """Loads what these arguments ask for."""
     from dialeval.readers import load
 
     if seed is not None and limit is None:

@@ -124,7 +124,7 @@ def augment(
 
 
 def _show(query: Query) -> None:
-    """The query, and its variants with what is new in them marked."""
+    """Prints the query, and its variants with what is new in them marked."""
     from rich.text import Text
 
     from dialeval.augment.queries import changed_pieces

@@ -87,7 +87,7 @@ def _moving_bar() -> Iterator[Watch]:
 
 
 def _plain_lines() -> Watch:
-    """A line now and then, where no bar can move."""
+    """Prints a line now and then, where no bar can move."""
     last, speed = time.monotonic(), _Speed()
 
     def watch(progress: Progress) -> None:
@@ -107,7 +107,7 @@ def _plain_lines() -> Watch:
 
 
 def show_summary(summary: ProbeSummary, quiet: bool) -> None:
-    """What was asked and what failed, with examples; then what to do next."""
+    """Prints what was asked and what failed, with examples, and what to do next."""
     if not quiet:
         replies = "reply" if summary.answered == 1 else "replies"
         say(
@@ -216,7 +216,7 @@ def _verdict(query: ProbedQuery) -> str:
 
 
 def _orders(query: ProbedQuery, part: str) -> str:
-    """The values of the n-grams of order 1, 2 and 3, as far as there are any."""
+    """Returns the values of the n-grams of order 1, 2 and 3, as far as there are any."""
     values = [query.entropy.get(f"{part}-{n}") for n in (1, 2, 3)]
     return " / ".join(f"{value:.2f}" for value in values if value is not None)
 

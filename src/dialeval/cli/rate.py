@@ -229,7 +229,7 @@ def _job(
     duplicates: float,
     seed: int,
 ) -> tuple[Job, list[str]]:
-    """The job, and the names of the fields that were set explicitly."""
+    """Returns the job, and the names of the fields that were set explicitly."""
     from dialeval.rating.job import PREFERENCE, Job, described, parse_qualities
 
     usual = PREFERENCE if compare else DEFAULT_QUALITIES

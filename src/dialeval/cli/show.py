@@ -26,7 +26,7 @@ def show_score_table(table: ScoreTable) -> None:
 
 
 def show_answers(counts: Mapping[str, int]) -> None:
-    """How much of the models' work was saved: by asking once, and by the cache."""
+    """Prints how much of the models' work was saved: by asking once, and by the cache."""
     if counts.get("asked") and counts.get("distinct"):
         cached = counts.get("cached", 0) / counts["distinct"]
         say(
@@ -50,7 +50,7 @@ def show_workers(workers: Mapping[str, int]) -> None:
 
 
 def show_warnings(problems: Problems, verbose: bool) -> None:
-    """What was odd in the input but did not stop the work: a count, or everything."""
+    """Prints what was odd in the input but did not stop the work: a count, or everything."""
     total = problems.errors + problems.warnings
     if not total:
         return
@@ -62,7 +62,7 @@ def show_warnings(problems: Problems, verbose: bool) -> None:
 
 
 def show_check_report(report: CheckReport) -> None:
-    """Every problem on a line of its own, then what the files hold."""
+    """Prints every problem on a line of its own, then what the files hold."""
     for problem in report.problems:
         say(str(problem), style="red" if problem.severity == "error" else "yellow")
     if report.hidden:

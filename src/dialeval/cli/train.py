@@ -79,7 +79,7 @@ def train() -> None:
 
 
 def _verb(recipe: type[Recipe[Any]]) -> Callable[..., None]:
-    """A command whose options are the fields of the recipe."""
+    """Makes a command whose options are the fields of the recipe."""
     from dialeval.training.recipe import option_fields
 
     hints = typing.get_type_hints(recipe)

@@ -103,8 +103,8 @@ def _people(rated: RatedSet) -> Iterator[Cell]:
 
 
 def people_among_each_other(ratings: Floats) -> tuple[Correlations, Correlations]:
-    """Mean and largest correlation of two raters, from items x raters. PONE prints the smallest p
-    beside the largest; a mean has none."""
+    """Returns the mean and the largest correlation of two raters, from items x raters. PONE prints
+    the smallest p beside the largest; a mean has none."""
     pairs = [correlations(x, y, names=SHOWN) for x, y in combinations(ratings.T, 2)]
     average: dict[Name, Coefficient] = {}
     largest: dict[Name, Coefficient] = {}

@@ -49,8 +49,8 @@ class RatedSet:
 
 
 def load_rated_sets(wanted: Sequence[str]) -> list[RatedSet]:
-    """Those of these names, or rated files of the user; without a name, all that are here, the
-    large ones by a sample."""
+    """Loads the sets of these names, or rated files of the user; without a name, all that are
+    installed, the large ones by a sample."""
     names = list(wanted) or list(rated_sets_here())
     if not names:
         raise UsageError(
@@ -104,7 +104,8 @@ def groups_by_model(metrics: Sequence[Metric]) -> list[list[Metric]]:
 
 
 def run_place(rated: RatedSet, metrics: Sequence[Metric], source: ModelSource) -> Path:
-    """Where the run of these metrics on this set is kept: under all that can move its numbers."""
+    """Returns where the run of these metrics on this set is kept: under all that can move its
+    numbers."""
     models = sorted({model for metric in metrics for model in metric.models().values()})
     fingerprints = {model: source.fingerprint(model) for model in models}
     signatures = [str(metric.signature(fingerprints)) for metric in metrics]
@@ -128,7 +129,7 @@ def unusable(metrics: Sequence[Metric]) -> dict[str, str]:
 
 
 def what_was_learned(models: Sequence[str]) -> list[str]:
-    """What the cards of the models say that they learned from, if they have one."""
+    """Returns what the cards of the models say that they learned from, if they have one."""
     from dialeval.model_store.locate import locate
     from dialeval.model_store.weights import read_json
 

@@ -139,8 +139,9 @@ def overview_tables(cells: Sequence[Cell]) -> list[Table]:
 
 
 def quality_tables(cells: Sequence[Cell]) -> list[Table]:
-    """One for each set with several qualities: metrics down, qualities across. A metric that has
-    nothing to say about a set (no references) stands in the overview, with a dash."""
+    """Returns one table for each set with several qualities: metrics down, qualities across. A
+    metric that has nothing to say about a set (no references) stands in the overview, with a
+    dash."""
     tables = []
     keys = dict.fromkeys(map(key_of, cells))
     for dataset, level in dict.fromkeys(key[:2] for key in keys):

@@ -46,9 +46,9 @@ class ScoredSets:
 def score_sets(
     setting: Setting, terms: Sequence[str] = SUB_METRICS, most: int | None = None
 ) -> ScoredSets:
-    """The user's sets or the files of DSTC10, with the metrics of the setting. Those of `terms` are
-    composed where there are any, else everything is. `most`: take at most so many samples of a
-    set."""
+    """Returns the user's sets or the files of DSTC10, with the metrics of the setting. Those of
+    `terms` are composed where there are any, else everything is. `most`: take at most so many
+    samples of a set."""
     source = LoadedOnce(setting.source)
     metrics = make_metrics(setting.metrics)
     left_out = {} if setting.source else unusable(metrics)
@@ -84,7 +84,8 @@ def score_sets(
 
 
 def dstc10_sets(setting: Setting) -> list[RatedSet]:
-    """The files of the track that are here, as a metric is to see them; of large ones a sample."""
+    """Returns the files of the track that are here, as a metric is to see them; of large ones a
+    sample."""
     if "dstc10" not in setting.data:
         raise UsageError(
             "the files of DSTC10 are not here. Get them: dialeval data get dstc10, or choose rated"

@@ -84,8 +84,8 @@ def measure(setting: Setting) -> Findings:
 
 
 def split(gathered: Gathered) -> tuple[Gathered, list[Evidence]]:
-    """The development sets, and the others. Where nothing is a development set, as with sets of the
-    user's, all are treated as such."""
+    """Returns the development sets, and the others. Where nothing is a development set, as with
+    sets of the user's, all are treated as such."""
     inside = [one for one in gathered.sets if one.name.partition(",")[0] in DEVELOPMENT_SETS]
     if not inside:
         return gathered, []
@@ -94,7 +94,7 @@ def split(gathered: Gathered) -> tuple[Gathered, list[Evidence]]:
 
 
 def on_test(development: Gathered, test: Sequence[Evidence]) -> LeaveOneOut:
-    """Each of these sets with weights of all development sets that are not its relatives."""
+    """Scores each of these sets with weights of all development sets that are not its relatives."""
     trials = []
     for left_out in test:
         kept = [
@@ -151,8 +151,8 @@ def _correlations(found: LeaveOneOut, title: str) -> Table:
 
 
 def _qualities(composition: Composition) -> Table:
-    """The 37 names and those that only the files here have: where they are rated, and the weights
-    from all development sets here."""
+    """Returns the 37 names and those that only the files here have: where they are rated, and the
+    weights from all development sets here."""
     here = {
         (one["name"].partition(",")[0], fitted["quality"])
         for one in composition.provenance["sets"]

@@ -78,7 +78,7 @@ def _as_correlations(row: Sequence[float]) -> RhoByQuality:
 
 
 def _our_metrics(files: Sequence[Path], setting: Setting) -> tuple[Dstc10Table, list[str]]:
-    """All data sets in one run, so that a model is loaded once, then each on its own."""
+    """Scores all data sets in one run, so that a model is loaded once, then each on its own."""
     metrics = make_metrics(setting.metrics)
     by_set = {
         path.name.removesuffix("_eval.json"): [protocol_sample(s) for s in dialeval.load(path)]

@@ -66,7 +66,7 @@ class RankedFollowUp:
 
 
 def rank_follow_ups(run: Run, quality: str, among: Sequence[str] = ()) -> list[RankedFollowUp]:
-    """The follow-ups of a run (or those `among` them), best first.
+    """Returns the follow-ups of a run (or those `among` them), best first.
 
     A level counts where at least three samples of it have ratings.
     """
@@ -123,7 +123,7 @@ def closeness(texts: Iterable[str], source: ModelSource | None = None) -> Closen
 def select_follow_ups(
     ranked: Sequence[RankedFollowUp], k: int, closeness: Closeness, near: float = NEAR_DUPLICATE
 ) -> dict[str, int]:
-    """The k best that are not near-duplicates of a better one, each with its sign."""
+    """Returns the k best that are not near-duplicates of a better one, each with its sign."""
     chosen: dict[str, int] = {}
     for candidate in ranked:
         if len(chosen) == k:
@@ -134,7 +134,7 @@ def select_follow_ups(
 
 
 def agreement_of(run: Run, follow_ups: Mapping[str, int], quality: str) -> dict[Level, Coefficient]:
-    """How well FULL with these follow-ups alone, each with its sign, agrees with people."""
+    """Returns how well FULL with these follow-ups alone, each with its sign, agrees with people."""
     if unknown := set(follow_ups) - set(_follow_ups(run)):
         raise UsageError(f"the run {run.directory} did not ask about {sorted(unknown)[0]!r}")
     rows = _rows(run, list(follow_ups), quality)
@@ -153,7 +153,7 @@ def agreement_of(run: Run, follow_ups: Mapping[str, int], quality: str) -> dict[
 
 
 def _size(value: float | None) -> float:
-    """An undefined correlation comes last."""
+    """Returns the key of an order in which undefined correlations come last."""
     return -1.0 if value is None else abs(value)
 
 

@@ -167,7 +167,7 @@ class Variant:
 
 
 def _asked(spec: str, setting: Setting) -> Sequence[str]:
-    """The models that this metric is scored with: its own, or all."""
+    """Returns the models that this metric is scored with: its own, or all."""
     name, options = split_spec(spec)
     if name != "full" or "follow_ups" in options:
         raise UsageError(
@@ -200,7 +200,7 @@ def _score(samples: list[Sample], texts: Sequence[str], variant: Variant, settin
 
 
 def _on_table_3(near: Closeness) -> Measured:
-    """What the rule makes of the numbers that the authors printed."""
+    """Returns what the rule makes of the numbers that the authors printed."""
     printed = {
         text: {level: float(number) for level, number in zip(LEVELS, numbers, strict=True)}
         for text, numbers in TABLE_3.items()
@@ -210,7 +210,7 @@ def _on_table_3(near: Closeness) -> Measured:
 
 
 def _of_each(run: Run, variant: Variant) -> list[Measured]:
-    """How well each follow-up of the paper's five agrees with people, alone."""
+    """Returns how well each follow-up of the paper's five agrees with people, alone."""
     return [
         _measured(_alone(text, level), found, variant)
         for text in _five()
@@ -221,7 +221,7 @@ def _of_each(run: Run, variant: Variant) -> list[Measured]:
 def _of_sets(
     run: Run, sets: Mapping[str, Mapping[str, int]], name: str, quality: str, variant: Variant
 ) -> list[Measured]:
-    """How well FULL with each set of follow-ups agrees with people on one data set."""
+    """Returns how well FULL with each set of follow-ups agrees with people on one data set."""
     return [
         _measured(f"{name}, {level}s: {title}", found, variant)
         for title, chosen in sets.items()

@@ -60,7 +60,7 @@ def measure(setting: Setting) -> Findings:
 
 
 def area(scores: Sequence[float | None], ratings: Sequence[float | None]) -> float | None:
-    """Share of pairs (inconsistent, consistent) in the right order; ties count half."""
+    """Returns the share of pairs (inconsistent, consistent) in the right order; ties count half."""
     both = [(s, r) for s, r in zip(scores, ratings, strict=True) if s is not None and r is not None]
     bad = [score for score, rating in both if rating < INCONSISTENT_BELOW]
     good = [score for score, rating in both if rating >= INCONSISTENT_BELOW]

@@ -100,7 +100,7 @@ def variants(gathered: Gathered) -> dict[str, LeaveOneOut]:
 
 
 def ablations(specs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What to leave out: the rows of Table 5, or of other metrics each in turn."""
+    """Returns what to leave out: the rows of Table 5, or of other metrics each in turn."""
     if not any(spec in SUB_METRICS for spec in specs):
         return {f"w/o {spec}": (spec,) for spec in specs} if len(specs) > 1 else {}
     names = {spec.partition(":")[0] for spec in specs}
@@ -127,7 +127,7 @@ def _by_set(found: dict[str, LeaveOneOut]) -> Table:
 
 
 def _changes(found: dict[str, LeaveOneOut]) -> Table:
-    """What each part adds: the whole without it, published and ours."""
+    """Returns what each part adds: the whole without it, published and ours."""
     rows: list[tuple[str | float | None, ...]] = []
     for what, result in found.items():
         if what == WHOLE:

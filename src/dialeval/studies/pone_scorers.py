@@ -35,7 +35,7 @@ Record = Mapping[str, Any]
 
 
 def variants(encoder: str, positives: str = "eda") -> dict[str, BertRuber]:
-    """The five scorers, by the paper's names."""
+    """Returns the five scorers, by the paper's names."""
     from dialeval.training.recipes.bert_ruber import BertRuber
     from dialeval.training.recipes.pone import Pone
 
@@ -51,7 +51,8 @@ def variants(encoder: str, positives: str = "eda") -> dict[str, BertRuber]:
 
 
 def all_variants(encoder: str, positives: Sequence[str]) -> dict[str, BertRuber]:
-    """The five and, for each other way to make positives, the three that learn from them."""
+    """Returns the five and, for each other way to make positives, the three that learn from
+    them."""
     found = variants(encoder)
     for spec in positives:
         others = variants(encoder, spec)
@@ -60,7 +61,8 @@ def all_variants(encoder: str, positives: Sequence[str]) -> dict[str, BertRuber]
 
 
 def suffix(spec: str) -> str:
-    """What tells a scorer from that of the same name with EDA: `ctg:model=a/b` -> `, ctg b`."""
+    """Returns what tells a scorer from that of the same name with EDA: `ctg:model=a/b` -> `, ctg
+    b`."""
     name, options = split_spec(spec)
     return f", {name} {Path(str(options['model'])).name}" if "model" in options else f", {name}"
 
@@ -84,7 +86,7 @@ def check_positives(positives: Sequence[str]) -> None:
 
 
 def trained(name: str, recipe: BertRuber, setting: Setting) -> Path:
-    """The directory of one scorer: from the cache, or trained now."""
+    """Returns the directory of one scorer: from the cache, or trained now."""
     from dialeval.training.recipe import Progress
     from dialeval.training.run import train
 
@@ -105,13 +107,13 @@ def trained(name: str, recipe: BertRuber, setting: Setting) -> Path:
 
 
 def records(directory: Path) -> list[Record]:
-    """What its seeds gave."""
+    """Returns what its seeds gave."""
     found: list[Record] = json.loads((directory / "seeds.json").read_text(encoding="utf-8"))
     return found
 
 
 def draw(directories: Mapping[str, Path], encoder: str, setting: Setting) -> Drawing:
-    """Where these scorers draw the line, on the same held-out pairs."""
+    """Returns where these scorers draw the line, on the same held-out pairs."""
     import numpy as np
 
     from dialeval.training.examples.pair_vectors import load_pair_data
@@ -126,7 +128,7 @@ def draw(directories: Mapping[str, Path], encoder: str, setting: Setting) -> Dra
 
 
 def _place(recipe: BertRuber, setting: Setting) -> Path:
-    """A folder for everything that is trained alike on the same data."""
+    """Returns a folder for everything that is trained alike on the same data."""
     from dialeval.models.source import Models
     from dialeval.training.card import rated_here
     from dialeval.training.examples.pair_corpus import load_pairs

@@ -86,7 +86,7 @@ def _number(value: float | None, decimals: int) -> str:
 
 
 def verdict_line(result: StudyResult) -> str:
-    """How many of the numbers that must match do."""
+    """Returns how many of the numbers that must match do."""
     binding = sum(row.must_match for row in result.rows)
     if not binding:
         return "No number has to match here: see what is known to differ."
@@ -95,7 +95,7 @@ def verdict_line(result: StudyResult) -> str:
 
 
 def failure_lines(result: StudyResult) -> list[str]:
-    """Which numbers must match and do not."""
+    """Returns which numbers must match and do not."""
     return [f"{result.study.name}: {verdict_line(result)}"] + [
         f"{row.what}{f' ({row.ours.by})' if row.ours and row.ours.by else ''}:"
         f" published {row.published.printed if row.published else '-'}, ours {_ours(row)}"
@@ -178,7 +178,7 @@ def save_result(result: StudyResult, out: Path) -> None:
 
 
 def result_csv(result: StudyResult) -> str:
-    """The table that is made for programs; where a study has none, its rows."""
+    """Returns the table that is made for programs; where a study has none, its rows."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     complete = [table for table in result.tables if table.for_programs]
@@ -194,7 +194,7 @@ def result_csv(result: StudyResult) -> str:
 
 
 def result_latex(result: StudyResult) -> str:
-    """One `table` for each table, with lines of booktabs."""
+    """Returns one `table` for each table, with lines of booktabs."""
     blocks = [f"% {escape_latex(result.study.paper)}", "% \\usepackage{booktabs}"]
     if result.rows:
         blocks.append(latex_table(result.study.repeats, *result_cells(result.rows)))

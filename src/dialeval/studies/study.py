@@ -54,7 +54,7 @@ class Missing:
 
 
 def find_data(wanted: Sequence[Data]) -> dict[str, Path]:
-    """The folders of those data sets that are here with all files that are read."""
+    """Finds the folders of those data sets that are here with all files that are read."""
     found = {data.name: find_dataset(data.name) for data in wanted if not _missing_data(data)}
     return {name: folder for name, folder in found.items() if folder is not None}
 
@@ -194,8 +194,8 @@ class Setting:
         metrics: Sequence[str | Metric],
         out: Path | None = None,
     ) -> Run:
-        """A run, with answers from the user's cache; kept in `out`, and taken from there if it was
-        kept before."""
+        """Scores samples into a run, with answers from the user's cache; kept in `out`, and taken
+        from there if it was kept before."""
         import dialeval
 
         return dialeval.score(
@@ -207,7 +207,7 @@ class Setting:
         )
 
     def after(self, before: int, total: int) -> Setting:
-        """The same for a part of the work: `before` of `total` samples were scored earlier."""
+        """Returns the setting of a part of the work: `before` of `total` samples were scored earlier."""
         return replace(self, progress=lambda done, _: self.progress(before + done, total))
 
 

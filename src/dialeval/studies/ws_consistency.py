@@ -61,14 +61,16 @@ def measure(setting: Setting) -> Findings:
 
 
 def query_and_paraphrase(sample: Sample) -> tuple[list[str], list[str]]:
-    """The words of the query and of its paraphrase: the third last turn and the last one."""
+    """Returns the words of the query and of its paraphrase: the third last turn and the last
+    one."""
     if len(sample.context) < 3:
         raise UsageError(f"{sample.id}: a query, its answer and a paraphrase are needed")
     return released_words(sample.context[-3].text), released_words(sample.context[-1].text)
 
 
 def replacement(query: Sequence[str], paraphrase: Sequence[str]) -> tuple[str, str]:
-    """The first word that is another one, and what stands in its place (one word or more)."""
+    """Returns the first word that is another one, and what stands in its place (one word or
+    more)."""
     place = next(
         i for i, (old, new) in enumerate(zip(query, paraphrase, strict=False)) if old != new
     )
@@ -77,7 +79,7 @@ def replacement(query: Sequence[str], paraphrase: Sequence[str]) -> tuple[str, s
 
 
 def first_head(word: str) -> str | None:
-    """The head of the word's first sense, as the set writes it."""
+    """Returns the head of the word's first sense, as the set writes it."""
     first = next(iter(load_wordnet().synsets(word)), None)
     return first.name.lower().replace("_", " ") if first else None
 

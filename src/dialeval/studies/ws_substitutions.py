@@ -125,7 +125,7 @@ def substitutions(group: Group, tags: Sequence[str]) -> Iterable[Substitution]:
 
 
 def name_lines(group: Group, tags: Sequence[str]) -> tuple[Kind, ...]:
-    """The order of parts of speech that fits most words, then most tags."""
+    """Returns the order of parts of speech that fits most words, then most tags."""
     wordnet = load_wordnet()
 
     def fit(order: tuple[Kind, ...]) -> tuple[int, int]:
@@ -144,7 +144,8 @@ def name_lines(group: Group, tags: Sequence[str]) -> tuple[Kind, ...]:
 
 
 def further_edits(group: Group, tags: Sequence[str]) -> int:
-    """How many words we would replace that the release does not, where the query surely is."""
+    """Returns how many words we would replace that the release does not, where the query surely
+    is."""
     if not group.new:
         return 0
     first = min(group.new)

@@ -32,7 +32,8 @@ def add_adapters(
     targets: str | Sequence[str] = "all-linear",
     trained: Sequence[str] = (),
 ) -> Any:
-    """The model with adapters on its linear layers, the rest frozen; rank 0: the model as it is.
+    """Returns the model with adapters on its linear layers, the rest frozen; rank 0: the model as
+    it is.
 
     `trained` names the modules that are trained and saved whole, such as a new head.
     """
@@ -107,7 +108,7 @@ def change_as_adapters(trained: Any, adapted: Any) -> None:
 
 
 def save_adapters(model: Any, base: str, out: Path) -> None:
-    """The adapters alone, with the name of the model that they change."""
+    """Saves the adapters alone, with the name of the model that they change."""
     from peft import get_peft_model_state_dict
 
     config = model.peft_config["default"]
@@ -120,7 +121,7 @@ def save_adapters(model: Any, base: str, out: Path) -> None:
 
 
 def save_model(model: Any, tokenizer: Any, out: Path) -> None:
-    """All weights, with their tokenizer."""
+    """Saves all weights, with their tokenizer."""
     with silence():
         model.save_pretrained(out, safe_serialization=True)
         tokenizer.save_pretrained(out)

@@ -167,8 +167,8 @@ def word_count(text: str) -> int:
 
 
 def partial_correlation(xy: float | None, xz: float | None, yz: float | None) -> float | None:
-    """Of x and y with z held constant. Where z never changes it is that of x and y, and where z
-    says all about one of them there is none."""
+    """Returns the correlation of x and y with z held constant. If z never changes, it is that of x
+    and y; if z determines one of them, there is none."""
     if xy is None:
         return None
     x, y = xz or 0.0, yz or 0.0
@@ -177,7 +177,7 @@ def partial_correlation(xy: float | None, xz: float | None, yz: float | None) ->
 
 
 def source_cells(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """A header and a row for each source."""
+    """Returns a header and a row for each source."""
     names = ("source", "n", "majority", "accuracy", "spearman", "partial", "length")
     header = ["source", "n", "majority", "accuracy", "Spearman", "given length", "with length"]
     return [header, *([_shown(row[name]) for name in names] for row in rows)]
@@ -196,12 +196,12 @@ def _shown(value: Any) -> str:
 
 
 def rated_here(rated: Mapping[str, str] = RATED) -> dict[str, str]:
-    """Those of the rated sets that are on this machine, each with its quality."""
+    """Returns the rated sets that are on this machine, each with its quality."""
     return {name: quality for name, quality in rated.items() if find_dataset(name) is not None}
 
 
 def title(name: str, quality: str, count: int) -> str:
-    """How a card names a correlation: `Spearman, fed Overall (375)`."""
+    """Returns how a card names a correlation: `Spearman, fed Overall (375)`."""
     return f"Spearman, {name} {quality} ({count})"
 
 

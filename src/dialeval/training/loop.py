@@ -57,7 +57,8 @@ class Learner(Protocol):
     def parameters(self) -> Mapping[str, torch.nn.Parameter]: ...
 
     def batches(self, epoch: int) -> Sequence[Any]:
-        """The batches of an epoch: the same for the same epoch, and as many in every epoch."""
+        """Returns the batches of an epoch: the same for the same epoch, and as many in every
+        epoch."""
         ...
 
     def loss(self, batch: Any) -> torch.Tensor | Objective: ...

@@ -68,7 +68,7 @@ def measure_part(
 def held_out_examples(
     metric: str, data: Sequence[Path], per_source: int
 ) -> Mapping[str, Sequence[Example]]:
-    """By source, always the same ones."""
+    """Returns held-out examples by source, always the same ones."""
     recipe: TextJudge
     if metric == "mme-engagement":
         recipe = MmeEngagement(per_source=1)
@@ -92,7 +92,7 @@ def add_to_card(directory: Path, found: Sequence[SourceScores]) -> Card:
 
 
 def metric_of(directory: Path) -> str:
-    """Which judge it is, by its description."""
+    """Returns which judge it is, by its description."""
     if not (directory / DESCRIPTION).exists():
         raise UsageError(f"{directory} is no judge: it has no labels to be right about")
     found = read_scorer(directory).get("metric")
@@ -102,7 +102,7 @@ def metric_of(directory: Path) -> str:
 
 
 def learned_from(directory: Path) -> list[Path]:
-    """What stands after `--data` in the command of the card."""
+    """Returns what stands after `--data` in the command of the card."""
     words = shlex.split(str(read_json(directory / "card.json").get("command", "")))
     found = [Path(after) for word, after in pairwise(words) if word == "--data"]
     if not found:

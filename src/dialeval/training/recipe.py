@@ -85,7 +85,8 @@ class Settings:
     keep: Literal["best", "last"] = "best"
 
     def share_of_rate(self, step: int, steps: int, per_epoch: int) -> float:
-        """The share of the learning rate for step number `step`, from 0, of `steps` in all."""
+        """Returns the share of the learning rate for step number `step`, from 0, of `steps` in
+        all."""
         if self.schedule == "constant":
             return 1.0
         if self.schedule == "noam":
@@ -191,7 +192,7 @@ class Recipe(ABC, Generic[P]):
     def prepare(self, data: Sequence[Path], progress: Progress) -> P: ...
 
     def settings(self) -> Settings | None:
-        """How the loop trains; None: the recipe has a `learn` of its own without a loop."""
+        """Returns how the loop trains; None: the recipe has a `learn` of its own without a loop."""
         return None
 
     def learn(self, prepared: P, training: Training) -> Sequence[Mapping[str, float]]:
@@ -220,11 +221,11 @@ class Recipe(ABC, Generic[P]):
         return metric_agreement(self.metric, out, self.rated, progress)
 
     def options(self) -> dict[str, Any]:
-        """All fields by name, as they are recorded and compared before a resume."""
+        """Returns all fields by name, as they are recorded and compared before a resume."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
 
     def command(self, data: Sequence[Path], out: Path, licence: str | None) -> str:
-        """The command that trains this, for the card."""
+        """Returns the command that trains this, for the card."""
         words = ["dialeval", "train", self.name]
         for path in data:
             words += ["--data", str(path)]
@@ -243,7 +244,7 @@ class Recipe(ABC, Generic[P]):
 
 
 def option_fields(recipe: type[Recipe[Any]]) -> list[Any]:
-    """The fields that people may set; those of the base come last."""
+    """Returns the fields that people may set; those of the base come last."""
     declared = [one for one in fields(recipe) if "summary" in one.metadata]
     return sorted(declared, key=lambda one: one.name == "seed")
 

@@ -100,7 +100,8 @@ def _daily_dialog(path: Path) -> tuple[Dialogue, ...]:
 def without_overlap(
     dialogues: tuple[Dialogue, ...], held_out: tuple[Dialogue, ...]
 ) -> tuple[Dialogue, ...]:
-    """The dialogues that share no exchange (two turns in a row) with those that are held out.
+    """Returns the dialogues that share no exchange (two turns in a row) with those that are held
+    out.
 
     DailyDialog repeats dialogues, whole and in part, across its splits; rated sets were cut from
     its validation and test dialogues. Short exchanges, such as thanks, are everyone's.
@@ -189,17 +190,17 @@ class RatedExchanges:
     sets: tuple[RatedSet, ...]
 
     def sets_with_exchange(self, one: str, other: str) -> tuple[str, ...]:
-        """Names of the sets in which `other` follows `one`."""
+        """Returns the names of the sets in which `other` follows `one`."""
         found = self._exchanges.get(exchange_hash(one, other), ())
         return tuple(self.sets[place].name for place in found)
 
     def sets_with_long_turn(self, turn: str) -> tuple[str, ...]:
-        """Names of the sets in which the turn stands, which has to be a long one."""
+        """Returns the names of the sets in which the turn stands, which has to be a long one."""
         found = self._long_turns.get(turn_hash(turn), ()) if is_long(turn) else ()
         return tuple(self.sets[place].name for place in found)
 
     def sets_with_dialogue(self, dialogue: Dialogue) -> tuple[str, ...]:
-        """Names of the sets that share a long exchange with the dialogue."""
+        """Returns the names of the sets that share a long exchange with the dialogue."""
         found = {
             name: None
             for one, other in pairwise(dialogue)
@@ -262,7 +263,8 @@ class LeftOut:
 
 
 def known_exchanges() -> RatedExchanges:
-    """Those of all rated sets that dialeval knows: what every training leaves out."""
+    """Returns the exchanges of all rated sets that dialeval knows, which every training leaves
+    out."""
     return _shipped()
 
 
@@ -273,8 +275,8 @@ def _shipped() -> RatedExchanges:
 
 
 def without_rated(corpus: Corpus, rated: RatedExchanges) -> tuple[Corpus, LeftOut]:
-    """The corpus without the dialogues that rated sets share. Held-out dialogues stay: nothing is
-    learned from them."""
+    """Returns the corpus without the dialogues that rated sets share. Held-out dialogues stay:
+    nothing is learned from them."""
     kept, by_set = [], Counter[str]()
     for dialogue in corpus.train:
         if names := rated.sets_with_dialogue(dialogue):
@@ -289,7 +291,7 @@ def without_rated(corpus: Corpus, rated: RatedExchanges) -> tuple[Corpus, LeftOu
 
 
 def load_unrated(data: Sequence[Path], format: str | None = None) -> tuple[Corpus, LeftOut]:
-    """One or several corpora as one, without the dialogues that rated sets share."""
+    """Loads one or several corpora as one, without the dialogues that rated sets share."""
     rated = known_exchanges()
     kept, left_out = [], LeftOut(rated)
     for path in data:
@@ -304,7 +306,7 @@ def load_unrated(data: Sequence[Path], format: str | None = None) -> tuple[Corpu
 
 
 def exchanges_of(name: str, items: int, dialogues: Iterable[Dialogue]) -> RatedSet:
-    """What is to be recognised of a rated set with these conversations."""
+    """Returns what is to be recognised of a rated set with these conversations."""
     exchanges: set[int] = set()
     long_turns: set[int] = set()
     for dialogue in dialogues:
@@ -326,8 +328,8 @@ def is_long(*turns: str) -> bool:
 
 
 def write_exchanges(rated: RatedExchanges, path: Path) -> None:
-    """One column of hashes of each kind, sorted and as differences, which makes the file small;
-    beside it the sets of each hash, as bits."""
+    """Writes one column of hashes of each kind, sorted and as differences, which makes the file
+    small; beside it the sets of each hash, as bits."""
     columns: dict[str, npt.NDArray[Any]] = {
         "names": np.array([one.name for one in rated.sets]),
         "items": np.array([one.items for one in rated.sets], dtype=np.int64),

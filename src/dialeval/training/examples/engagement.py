@@ -129,7 +129,7 @@ def load_engagement(
 
 
 def read_engagement(path: Path) -> list[Engaging]:
-    """All rated responses of a file or a folder, or of a data set by name."""
+    """Reads all rated responses of a file or a folder, or of a data set by name."""
     place = resolve_folder(path)
     if not place.is_dir():
         return list(_of_file(place, SOURCES.get(place.stem, place.stem)))
@@ -140,7 +140,8 @@ def read_engagement(path: Path) -> list[Engaging]:
 
 
 def soft_label(rating: Rating) -> float | None:
-    """The mean rating on a scale from 0 to 1; None where nobody rated, or the scale is unknown."""
+    """Returns the mean rating on a scale from 0 to 1; None where nobody rated, or the scale is
+    unknown."""
     if rating.mean is None or rating.scale is None:
         return None
     low, high = rating.scale
@@ -196,7 +197,7 @@ def matched_pairs(
 def without_rated(
     examples: Sequence[Engaging], rated: RatedExchanges
 ) -> tuple[list[Engaging], LeftOut]:
-    """The examples of which raters, whom a metric is to be compared with, saw nothing."""
+    """Returns the examples that raters, whom a metric is to be compared with, did not see."""
     own: dict[Engaging, tuple[str, ...]] = {}
     of_dialogue: dict[tuple[str, str], set[str]] = {}
     for one in examples:
@@ -263,7 +264,7 @@ def _of_sample(sample: Sample, source: str) -> Iterator[Engaging]:
 
 
 def _merged(turns: Sequence[Turn]) -> list[Turn]:
-    """One turn of what a speaker said in a row."""
+    """Returns one turn of what a speaker said in a row."""
     spoken = (turn for turn in turns if turn.text.strip())
     return [
         Turn(" ".join(turn.text.strip() for turn in said), speaker)
@@ -272,7 +273,7 @@ def _merged(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def _validation_dialogues(examples: Iterable[Engaging], share: float) -> set[tuple[str, str]]:
-    """The first of each source, at least one, in the order of a digest."""
+    """Returns the first examples of each source, at least one, in the order of a digest."""
     chosen: set[tuple[str, str]] = set()
     keys = sorted({(one.source, one.dialogue) for one in examples})
     for _, group in groupby(keys, key=lambda key: key[0]):

@@ -62,8 +62,8 @@ Fault = Callable[[Exchange, Others, np.random.Generator], "Spoiled | None"]
 
 
 def off_topic(exchange: Exchange, others: Others, generator: np.random.Generator) -> Spoiled | None:
-    """An answer to something else. Half of the time the one of twenty that shares most words with
-    the dialogue: sharing words is not yet an answer."""
+    """Returns an answer to something else. Half of the time the one of twenty that shares most
+    words with the dialogue: sharing words is not yet an answer."""
     if generator.random() < 0.5:
         return Spoiled(_draw(others, generator), frozenset({"relevance"}))
     said = _content(" ".join((*exchange.turns[-3:], exchange.response)))
@@ -75,7 +75,7 @@ def off_topic(exchange: Exchange, others: Others, generator: np.random.Generator
 def other_turn(
     exchange: Exchange, others: Others, generator: np.random.Generator
 ) -> Spoiled | None:
-    """A turn of the same dialogue that does not belong here."""
+    """Returns a turn of the same dialogue that does not belong here."""
     turns = [*exchange.turns[:-1], *exchange.later[1:]]
     turns = [turn for turn in turns if _letters(turn) != _letters(exchange.response)]
     if not turns:
@@ -84,7 +84,7 @@ def other_turn(
 
 
 def parrot(exchange: Exchange, others: Others, generator: np.random.Generator) -> Spoiled | None:
-    """The other's words given back: whole, with the pronouns turned round, or most of them."""
+    """Returns the other speaker's words: whole, with the pronouns turned round, or most of them."""
     last = exchange.turns[-1]
     words = last.split()
     if len(words) < 3:
@@ -139,7 +139,7 @@ def wrong_detail(
 
 
 def negated(exchange: Exchange, others: Others, generator: np.random.Generator) -> Spoiled | None:
-    """The right answer says the contrary."""
+    """Returns an answer that says the contrary of the right one."""
     found = list(_NEGATED.finditer(exchange.response))
     if found:
         match = found[int(generator.integers(len(found)))]
@@ -175,7 +175,7 @@ def ungrammatical(
 def word_salad(
     exchange: Exchange, others: Others, generator: np.random.Generator
 ) -> Spoiled | None:
-    """The words of the answer, or of several, in no order; words lost; words stuttered."""
+    """Returns the words of the answer, or of several, in no order; words lost; words stuttered."""
     way = generator.integers(4)
     source = exchange.response
     if way == 1:
@@ -201,7 +201,7 @@ def evasive(exchange: Exchange, others: Others, generator: np.random.Generator) 
 
 
 def rude(exchange: Exchange, others: Others, generator: np.random.Generator) -> Spoiled | None:
-    """An insult, alone or beside what was to be said."""
+    """Returns an insult, alone or beside the right answer."""
     insult = _stock("rude", generator)
     if generator.random() < 0.6:
         own = _first_sentence(exchange.response)
@@ -338,7 +338,7 @@ def _draw(texts: Sequence[str], generator: np.random.Generator) -> str:
 
 
 def _stock(name: str, generator: np.random.Generator) -> str:
-    """One stock answer, or two of them behind each other."""
+    """Returns one stock answer, or two of them in a row."""
     first = _draw(_stock_answers(name), generator)
     if generator.random() < 0.25:
         return f"{first}. {_draw(_stock_answers(name), generator)}"

@@ -66,7 +66,7 @@ def fluency_example(
     *,
     mix: tuple[float, float, float] = SHUFFLE_DROP_REPEAT,
 ) -> tuple[str, int]:
-    """The text, or a changed one, and its label: 1 fluent, 0 broken.
+    """Returns the text, or a changed one, and its label: 1 fluent, 0 broken.
 
     `mix` says how often a broken text is shuffled, loses words, and repeats some.
     """
@@ -137,7 +137,7 @@ def words_of(text: str) -> Words:
 
 
 def join(words: Sequence[Word]) -> str:
-    """Text again, of which `words_of` makes the same words."""
+    """Joins words to a text, of which `words_of` makes the same words."""
     pieces: list[str] = []
     beside: list[str] = []  # the words before that no space parts from this one
     for word in words:

@@ -80,7 +80,7 @@ class InferencePairs:
 
 
 def _drawn(pairs: tuple[InferencePair, ...], most: int | None) -> tuple[InferencePair, ...]:
-    """By lot, always the same ones, in their order."""
+    """Draws pairs at random, always the same ones, in their order."""
     chosen = np.random.default_rng(0).permutation(len(pairs))[:most]
     return tuple(pairs[i] for i in np.sort(chosen).tolist())
 
@@ -138,7 +138,7 @@ def _tables(path: Path) -> list[Path]:
 
 
 def _read(source: str, path: Path) -> Iterator[InferencePair]:
-    """The pairs of a file that have a gold label; every other line is an error."""
+    """Yields the pairs of a file that have a gold label; every other line is an error."""
     problems: list[Problem] = []
     reader = _READERS.get(source, _own_table)
     try:
@@ -166,7 +166,8 @@ def _read(source: str, path: Path) -> Iterator[InferencePair]:
 
 
 def _plain(text: str) -> str:
-    """Text as people write it: treebank tokens such as `do n't` and `it 's` closed up again."""
+    """Returns the text as people write it: treebank tokens such as `do n't` and `it 's` closed up
+    again."""
     text = re.sub(r"\s+(n't|'(?:s|m|d|re|ve|ll))\b", r"\1", " ".join(text.split()))
     return re.sub(r"\s+([.,!?;:])(?=\s|$)", r"\1", text)
 

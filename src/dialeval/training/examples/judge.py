@@ -64,7 +64,7 @@ def exchanges_of(dialogues: Iterable[Sequence[str]]) -> list[Exchange]:
 def spoiled_group(
     exchange: Exchange, others: Sequence[str], generator: np.random.Generator, bad: int
 ) -> Group | None:
-    """The right answer and so many bad ones."""
+    """Returns the right answer and `bad` bad ones."""
     spoiled = spoil(exchange, others, generator, bad)
     if not spoiled:
         return None
@@ -121,7 +121,8 @@ def daily_dialog_plus(folder: Path, generator: np.random.Generator) -> Iterator[
 def inference_groups(
     pairs: Sequence[tuple[str, str, str]], generator: np.random.Generator
 ) -> Iterator[Group]:
-    """Of (premise, hypothesis, label): does what is said now contradict what was said before?
+    """Yields an example for each (premise, hypothesis, label): does what is said now contradict
+    what was said before?
 
     The premise is the speaker's own earlier turn, with something in between, or the other's last.
     """

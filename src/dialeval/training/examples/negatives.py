@@ -65,7 +65,7 @@ class BM25:
             self._postings[word] = where, idf * f * (K1 + 1) / (f + norms[where])
 
     def scores(self, text: str) -> npt.NDArray[np.float64]:
-        """One score per indexed text; a word counts as often as `text` holds it."""
+        """Returns one score per indexed text; a word counts as often as `text` holds it."""
         found = np.zeros(self._size)
         for word, times in Counter(words(text)).items():
             if word in self._postings:
@@ -209,7 +209,7 @@ def _drawn(
     temperature: float,
     generator: np.random.Generator,
 ) -> Numbers:
-    """By lot, softmax(cosine / t). A row without any candidate gets an arbitrary one."""
+    """Draws at random by softmax(cosine / t). A row without any candidate gets an arbitrary one."""
     allowed = np.where(forbidden & ~forbidden.all(axis=1, keepdims=True), -np.inf, cosines)
     edges = selection_probabilities(allowed, temperature).cumsum(axis=1)
     lots = generator.random((len(cosines), 1)) * edges[:, -1:]
@@ -218,7 +218,7 @@ def _drawn(
 
 
 def _middle(cosines: Floats, forbidden: npt.NDArray[np.bool_]) -> Numbers:
-    """The middle one of those that are allowed, from the most to the least similar."""
+    """Returns the middle one of those that are allowed, from the most to the least similar."""
     order = np.argsort(np.where(forbidden, np.inf, -cosines), axis=1, kind="stable")
     allowed = cosines.shape[1] - forbidden.sum(axis=1)
     rank = np.minimum(MIDDLE_RANK * allowed // MIDDLE_OF, np.maximum(allowed - 1, 0))

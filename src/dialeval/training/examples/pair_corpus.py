@@ -62,7 +62,7 @@ class PairCorpus:
     """The pairs of `test`, by the corpus that they are from."""
 
     def responses(self, pairs: Sequence[Pair]) -> list[str]:
-        """What was answered, each text once."""
+        """Returns what was answered, each text once."""
         return [self.texts[number] for number in dict.fromkeys(pair.response for pair in pairs)]
 
     def digest(self) -> str:
@@ -211,5 +211,5 @@ def drawn(items: Sequence[T], most: int | None, generator: np.random.Generator) 
 
 
 def corpus_facts(corpus: PairCorpus) -> dict[str, Any]:
-    """What a card says about the dialogues that were learned from."""
+    """Returns what a card says about the dialogues that were learned from."""
     return {"corpus": corpus.name, "sha256": corpus.digest(), **corpus.left_out.facts()}

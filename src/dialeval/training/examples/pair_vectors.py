@@ -58,7 +58,7 @@ def load_word_vectors(name: str, recipe: str) -> WordVectorTable:
 
 
 def mean_vectors(texts: Sequence[str], table: WordVectorTable) -> npt.NDArray[np.float32]:
-    """One row per text, the mean over its known words; zero where none is known."""
+    """Returns one row per text, the mean over its known words; zero where none is known."""
     found = np.zeros((len(texts), table.vectors.shape[1]), dtype=np.float32)
     for row, text in enumerate(texts):
         rows = [table.rows.get(word.text.lower(), -1) for word in words_of(text)]
@@ -83,7 +83,8 @@ def embed(
     source: ModelSource | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Vectors:
-    """One row per text, mapped into memory. `progress` hears how many of how many are done."""
+    """Returns one row per text, mapped into memory. `progress` hears how many of how many are
+    done."""
     source = source or Models()
     file = _place(texts, source.fingerprint(model), pooling)
     if not file.exists():
@@ -180,7 +181,7 @@ class PairVectors:
         return torch.from_numpy(self.variants[numbers].astype(np.float32))
 
     def edited(self, rows: Numbers, variants: Numbers) -> torch.Tensor:
-        """The responses of `rows`, those replaced for which a variant is named."""
+        """Returns the responses of `rows`, those replaced for which a variant is named."""
         found = self.responses[rows]
         if (replaced := np.flatnonzero(variants >= 0)).size:
             found[replaced] = self.variant_rows(variants[replaced])
@@ -280,7 +281,7 @@ def random_negatives(corpus: PairCorpus, split: Split) -> Numbers:
 
 
 def load_rated(recipe: BertRuber, progress: Progress) -> list[RatedPairs]:
-    """The rated sets that are on this machine."""
+    """Loads the rated sets that are on this machine."""
     return [_load_rated(name, quality, recipe, progress) for name, quality in rated_here().items()]
 
 

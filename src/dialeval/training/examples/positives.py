@@ -57,7 +57,8 @@ def make_positives(
     words: int = 100,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Positives:
-    """The variants of the responses of `pairs`; `spec` is `eda`, `ctg`, `ctg:model=DIR`, `none`."""
+    """Makes the variants of the responses of `pairs`; `spec` is `eda`, `ctg`, `ctg:model=DIR`,
+    `none`."""
     name, options = split_spec(spec)
     if name == "none":
         return Positives((), ((),) * len(pairs))
@@ -82,13 +83,13 @@ def make_positives(
 
 
 def generator_of(spec: str) -> str:
-    """The model that writes the positives; empty where no model does."""
+    """Returns the model that writes the positives; empty where no model does."""
     augmenter = None if split_spec(spec)[0] == "none" else make_augmenter(spec)
     return augmenter.model if isinstance(augmenter, ConditionalTextGenerator) else ""
 
 
 def _variants(queries: Sequence[Query], augmenter: Augmenter) -> Iterator[list[str]]:
-    """The variants of each query, in their order; those of a generator are kept on disk."""
+    """Yields the variants of each query, in their order; those of a generator are kept on disk."""
     if not isinstance(augmenter, ConditionalTextGenerator):
         yield from _augmented(queries, augmenter)
         return
@@ -111,7 +112,8 @@ def _augmented(queries: Sequence[Query], augmenter: Augmenter) -> Iterator[list[
 
 
 def _folder(queries: Sequence[Query], augmenter: ConditionalTextGenerator) -> Path:
-    """The name of a model may come to stand for other weights; its fingerprint cannot."""
+    """Returns the folder of the variants, named by the model's fingerprint, because its name may
+    come to stand for other weights."""
     by_weights = replace(augmenter, model=Models().fingerprint(augmenter.model))
     sha = hashlib.sha256(repr((by_weights, KEPT_AT_ONCE)).encode())
     for query in queries:

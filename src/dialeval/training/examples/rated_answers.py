@@ -65,7 +65,7 @@ class Rated:
     """Who gave each answer; empty where nobody says."""
 
     def without(self, contexts: Collection[str]) -> Rated:
-        """The answers to anything else."""
+        """Returns the answers to all other contexts."""
         return self.rows(
             [place for place, said in enumerate(self.contexts) if said not in contexts]
         )
@@ -139,7 +139,7 @@ SHARED = (
 
 
 def shares_dialogues(name: str) -> str:
-    """One name for all sets that share their dialogues."""
+    """Returns one name for all sets that share their dialogues."""
     return next((min(group) for group in SHARED if {name, f"{name}/all"} & group), name)
 
 

@@ -106,7 +106,7 @@ BYTES = 256
 def build_tokenizer(
     dialogues: Sequence[Dialogue], size: int, pieces: Pieces = "bpe", window: int | None = None
 ) -> Any:
-    """A tokenizer of transformers with at most `size` tokens; it closes a text with `</s>`.
+    """Builds a tokenizer of transformers with at most `size` tokens; it closes a text with `</s>`.
 
     `window` is how many tokens of a history its model learned to read.
     """

@@ -55,7 +55,7 @@ class View:
     directions: Floats
 
     def at(self, queries: torch.Tensor, responses: torch.Tensor) -> Floats:
-        """Two coordinates of each pair."""
+        """Returns two coordinates of each pair."""
         seen: Floats = products(queries, responses) @ self.directions.T
         return seen
 
@@ -76,7 +76,7 @@ class Boundary:
 def draw_boundaries(
     networks: Mapping[str, PairScorerNetwork], data: PairData, generator: np.random.Generator
 ) -> Drawing:
-    """One panel per scorer, on the test pairs of the data."""
+    """Draws one panel per scorer, on the test pairs of the data."""
     view = find_view(_pairs(data, "validation", generator))
     pairs = _pairs(data, "test", generator)
     points = {kind: view.at(pairs.queries, rows) for kind, rows in pairs.responses.items()}
@@ -90,14 +90,14 @@ def draw_boundaries(
 
 
 def products(queries: torch.Tensor, responses: torch.Tensor) -> Floats:
-    """Number by number, of vectors of length 1: they add up to the cosine."""
+    """Returns the products number by number, of vectors of length 1: they add up to the cosine."""
     unit = torch.nn.functional.normalize
     found: Floats = (unit(queries.double()) * unit(responses.double())).numpy()
     return found
 
 
 def find_view(pairs: ShownPairs) -> View:
-    """The directions in which true responses differ most from either kind of negatives."""
+    """Finds the directions in which true responses differ most from either kind of negatives."""
     found = {kind: products(pairs.queries, rows) for kind, rows in pairs.responses.items()}
     means = {kind: rows.mean(axis=0) for kind, rows in found.items()}
     across = _unit(means[TRUE] - means[RANDOM])
@@ -111,7 +111,7 @@ def find_view(pairs: ShownPairs) -> View:
 def find_boundary(
     network: PairScorerNetwork, pairs: ShownPairs, points: Mapping[str, Floats]
 ) -> Boundary:
-    """The line that follows the scorer's logits best."""
+    """Finds the line that follows the scorer's logits best."""
     network.eval()
     logits = {
         kind: network(pairs.queries, rows).double().numpy()
@@ -184,7 +184,8 @@ def _panel(
 def crossing(
     line: tuple[float, float, float], across: tuple[float, float], up: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Where a * x + b * y + c = 0 enters and leaves a rectangle; nothing where it misses it."""
+    """Returns where a * x + b * y + c = 0 enters and leaves a rectangle; nothing where it misses
+    it."""
     a, b, c = line
     points = []
     if b:

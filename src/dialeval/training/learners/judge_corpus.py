@@ -176,8 +176,8 @@ class JudgeCorpusLearner:
         return self._count
 
     def draw(self, generator: np.random.Generator) -> list[Group]:
-        """The groups of an epoch: as many of sentences as a third, of written ones as a fifth of
-        them all; the rest from the corpora, each by the root of its size."""
+        """Draws the groups of an epoch: as many of sentences as a third, of written ones as a fifth
+        of them all; the rest from the corpora, each by the root of its size."""
         material = self._material
         found: list[Group] = []
         if material.written:
@@ -203,7 +203,7 @@ class JudgeCorpusLearner:
         return group_loss(self.network, self._tokenizer, batch)
 
     def validate(self) -> Validation:
-        """How often the right answer is preferred, and how well contradictions are told."""
+        """Returns how often the right answer is preferred, and how well contradictions are told."""
         groups = self._validation
         logits = self.predict([answer for group in groups for answer in group.answers])
         ordered, contradictions, losses = [], [], []
@@ -311,7 +311,7 @@ def group_loss(
 def predict(
     network: QualityNetwork, tokenizer: Any, answers: Sequence[Segmented], at_once: int = 64
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """What the head says of each."""
+    """Returns what the head says about each answer."""
     network.eval()
     found = np.zeros((len(answers), len(ASPECTS)), dtype=np.float32)
     order = sorted(range(len(answers)), key=lambda i: len(answers[i][0]))

@@ -79,7 +79,7 @@ class LanguageModelLearner(NetworkLearner):
 
     @torch.no_grad()
     def mean_nll(self, encoded: Sequence[list[int]]) -> float:
-        """Mean negative log-likelihood of a token."""
+        """Returns the mean negative log-likelihood of a token."""
         self.network.eval()
         generator = np.random.default_rng(0)
         order = _order(encoded, generator)
@@ -106,7 +106,7 @@ class LanguageModelLearner(NetworkLearner):
         return nll, int(wanted.sum())
 
     def _choose(self, encoded: list[list[int]]) -> list[list[int]]:
-        """A seeded selection of dialogues with at most `tokens` tokens."""
+        """Returns a seeded selection of dialogues with at most `tokens` tokens."""
         if self._recipe.tokens is None:
             return encoded
         order = np.random.default_rng(self._recipe.seed).permutation(len(encoded))
@@ -141,7 +141,7 @@ def _order(encoded: Sequence[list[int]], generator: np.random.Generator) -> list
 
 
 def _sizes(lengths: Sequence[int], batch_tokens: int) -> list[int]:
-    """How many dialogues of these lengths, in this order, fit into each batch."""
+    """Returns how many dialogues of these lengths, in this order, fit into each batch."""
     sizes: list[int] = []
     for length in lengths:
         if sizes and (sizes[-1] + 1) * length <= batch_tokens:
@@ -157,7 +157,7 @@ def _shuffled(
     sizes: Sequence[int],
     generator: np.random.Generator,
 ) -> list[list[list[int]]]:
-    """The dialogues cut into batches of these sizes, the batches in random order."""
+    """Returns the dialogues cut into batches of these sizes, the batches in random order."""
     remaining = iter(order)
     batches = [[encoded[i] for i in islice(remaining, size)] for size in sizes]
     return [batches[i] for i in generator.permutation(len(batches))]
@@ -280,7 +280,7 @@ class MaskedLMLearner(NetworkLearner):
         return found, right / max(1, sum(map(len, found)))
 
     def _hidden_states(self, rows: Sequence[Hidden]) -> tuple[torch.Tensor, torch.Tensor]:
-        """The states where pieces are hidden, row by row, and what is hidden there."""
+        """Returns the states where pieces are hidden, row by row, and what is hidden there."""
         device = self.network.encoder.device
         lengths = torch.tensor([len(ids) for ids, _ in rows])
         padded = torch.full((len(rows), int(lengths.max())), self._tokenizer.pad_token_id)

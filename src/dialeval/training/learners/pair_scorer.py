@@ -75,8 +75,8 @@ RELEASED_THRESHOLD = 0.05
 def released_filter(
     positives: str, threshold: float | None, rounds: int | None, doubtful: Doubtful = "drop"
 ) -> FilterOptions:
-    """The recipes of the released code: labels anew every 2 epochs with EDA and every 5 with beams,
-    at a learning rate that hardly moves anything."""
+    """Returns the recipes of the released code: labels anew every 2 epochs with EDA and every 5
+    with beams, at a learning rate that hardly moves anything."""
     by_eda = positives == "eda"
     epochs = 2 if by_eda else 5
     return FilterOptions(
@@ -168,7 +168,8 @@ Scores = npt.NDArray[np.float64]
 def score_both(
     network: PairScorerNetwork, pairs: PairVectors, wrong: Numbers
 ) -> tuple[Scores, Scores]:
-    """Of the true responses, and of wrong ones: `wrong` are the rows whose responses stand in."""
+    """Returns the scores of the true responses, and of wrong ones: `wrong` are the rows whose
+    responses stand in."""
     return (
         score_pairs(network, pairs.queries, pairs.responses),
         score_pairs(network, pairs.queries, pairs.responses[wrong]),
@@ -196,7 +197,7 @@ class Agreement:
 def measure_agreement(
     network: PairScorerNetwork, rated: Sequence[RatedPairs]
 ) -> dict[str, Agreement]:
-    """By data set."""
+    """Measures agreement with people by data set."""
     network.eval()
     found = {}
     for pairs in rated:
@@ -343,7 +344,7 @@ def _by_row(
 def _choose_labelled(
     by_row: Sequence[npt.NDArray[np.int64]], generator: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """One kept variant of each row as (row, variant, label); row -1 where there is none."""
+    """Returns one kept variant of each row as (row, variant, label); row -1 where there is none."""
     found = np.full((len(by_row), 3), -1, dtype=np.int64)
     lots = generator.random(len(by_row))
     for row, kept in enumerate(by_row):
@@ -361,7 +362,7 @@ def _given(labelled: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def make_network(
     dimensions: int, hidden: Sequence[int], dropout: float, seed: int, matrix: Matrix
 ) -> PairScorerNetwork:
-    """A network with random weights that depend on the seed alone, and M as asked for."""
+    """Makes a network with random weights that depend on the seed alone, and M as asked for."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = PairScorerNetwork(dimensions, hidden, dropout)

@@ -104,7 +104,7 @@ class RuberLearner(NetworkLearner):
 
     @torch.no_grad()
     def score(self, pairs: Sequence[Pair]) -> Scored:
-        """All pairs, each with the same wrong response every time."""
+        """Returns all pairs, each with the same wrong response every time."""
         self.network.eval()
         batches = _batches(len(pairs), 4 * self._recipe.batch, np.random.default_rng(0))
         found = [self._score(pairs, batch) for batch in batches]

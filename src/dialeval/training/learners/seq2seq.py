@@ -228,7 +228,7 @@ def changed(
     vocabulary: int | None = None,
     seed: int = 0,
 ) -> Preset:
-    """A preset with some of it changed; None leaves things as they are."""
+    """Returns a preset with some fields changed; None leaves a field unchanged."""
     settings = replace(preset.settings, seed=seed)
     if units is not None and settings.schedule == "noam":  # its rate has units ** -0.5 in it
         rate = settings.learning_rate * (preset.architecture.units / units) ** 0.5
@@ -285,7 +285,7 @@ class Seq2SeqLearner(NetworkLearner):
 
     @torch.no_grad()
     def mean_nll(self, pairs: Sequence[ReplyPair]) -> float:
-        """Mean negative log-likelihood of a token of the replies."""
+        """Returns the mean negative log-likelihood of a token of the replies."""
         self.network.eval()
         total, count = 0.0, 0
         for batch in make_batches(pairs, VALIDATION_TOKENS, "tokens", np.random.default_rng(0)):

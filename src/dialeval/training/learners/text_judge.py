@@ -75,7 +75,7 @@ class JudgeLearner(NetworkLearner, ABC, Generic[Network, Encoded]):
 
     @abstractmethod
     def logits(self, batch: Sequence[Encoded]) -> torch.Tensor:
-        """One per example."""
+        """Returns one logit per example."""
 
     def batches(self, epoch: int) -> list[list[Encoded]]:
         if self._epoch[0] != epoch:
@@ -101,7 +101,7 @@ class JudgeLearner(NetworkLearner, ABC, Generic[Network, Encoded]):
 
     @torch.no_grad()
     def predict(self, examples: Sequence[Example]) -> torch.Tensor:
-        """One logit per example."""
+        """Returns one logit per example."""
         self.network.eval()
         encoded = self.encode(examples)
         found = torch.empty(len(encoded))
@@ -236,7 +236,7 @@ def targets_of(examples: Sequence[Example]) -> torch.Tensor:
 
 
 def accuracy(logits: torch.Tensor, targets: torch.Tensor) -> float:
-    """Share of examples on the right side of one half."""
+    """Returns the share of examples on the right side of one half."""
     return float(((logits > 0) == (targets > 0.5)).double().mean())
 
 
@@ -245,6 +245,6 @@ def _ranking_loss(logits: torch.Tensor) -> torch.Tensor:
 
 
 def in_order(logits: torch.Tensor) -> float:
-    """Share of pairs whose better one has the higher logit; a tie counts half."""
+    """Returns the share of pairs whose better one has the higher logit; a tie counts half."""
     ahead = logits[::2] - logits[1::2]
     return float(((ahead > 0).double() + 0.5 * (ahead == 0).double()).mean())

@@ -234,7 +234,7 @@ def margin_loss(right: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
 
 
 def fixed_negatives(pairs: TopicPairs) -> dict[str, Numbers]:
-    """The wrong responses that a judge is measured with, the same for every training."""
+    """Returns the wrong responses that a judge is measured with, the same for every training."""
     return {
         "random": pairs.sampler.sample(np.random.default_rng(0), "random"),
         "hard": pairs.sampler.sample(np.random.default_rng(1), "weighted"),
@@ -242,7 +242,7 @@ def fixed_negatives(pairs: TopicPairs) -> dict[str, Numbers]:
 
 
 def ranking(scored: Scored) -> float:
-    """How often the right response scores higher; a tie, such as of two responses without
+    """Returns how often the right response scores higher; a tie, such as of two responses without
     keywords, counts half."""
     ahead = (scored.right > scored.wrong).double() + 0.5 * (scored.right == scored.wrong).double()
     return float(ahead.mean())
@@ -251,7 +251,7 @@ def ranking(scored: Scored) -> float:
 def mean_vectors(
     responses: Sequence[Sequence[str]], table: WordVectorTable
 ) -> npt.NDArray[np.float32]:
-    """The mean of the word vectors of each response; 0 where no word has one."""
+    """Returns the mean of the word vectors of each response; 0 where no word has one."""
     numbers: dict[str, int] = {}
     texts = [[numbers.setdefault(word, len(numbers)) for word in words] for words in responses]
     rows = np.nan_to_num(np.array(table.look_up(list(numbers)), dtype=np.float32))

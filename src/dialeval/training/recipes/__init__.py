@@ -39,7 +39,7 @@ def find_recipe(name: str) -> type[Recipe[Any]]:
 
 
 def make_recipe(recipe: str | Recipe[Any], options: Mapping[str, Any]) -> Recipe[Any]:
-    """A recipe by name with checked options; one that is made already takes none."""
+    """Makes a recipe by name with checked options; one that is made already takes none."""
     if isinstance(recipe, Recipe):
         if options:
             raise UsageError(f"recipe {recipe.name!r} is made: give its options when making it")

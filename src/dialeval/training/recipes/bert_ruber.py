@@ -132,13 +132,15 @@ class BertRuber(Recipe[PreparedPairs]):
         return FilterOptions("none")
 
     def filter_for(self, data: PairData) -> FilterOptions:
-        """The filter as far as it applies: without variants there are no labels to filter."""
+        """Returns the filter as far as it applies: without variants there are no labels to
+        filter."""
         from dialeval.training.learners.pair_scorer import FilterOptions
 
         return self.filter_options if len(data.train.variants) else FilterOptions("none")
 
     def first_sampler(self, data: PairData) -> SamplerName:
-        """The sampler of stage 0: the released code learns its first labels from random ones."""
+        """Returns the sampler of stage 0: the released code learns its first labels from random
+        ones."""
         released = self.filter_for(data).mode == "released"
         return "random" if released else self.sampler_options.name
 
@@ -263,7 +265,8 @@ class BertRuber(Recipe[PreparedPairs]):
     def agreement(
         self, prepared: PreparedPairs, out: Path, progress: Progress
     ) -> dict[str, float | None]:
-        """Of the scorer alone, seed by seed: the vectors of rated answers are at hand."""
+        """Measures the agreement of the scorer alone, seed by seed: the vectors of rated answers
+        are at hand."""
         from dialeval.training.card import title
 
         scores: dict[str, float | None] = {}
@@ -296,7 +299,7 @@ class BertRuber(Recipe[PreparedPairs]):
 
 
 def load_scorer(directory: Path) -> tuple[PairScorerConfig, PairScorerNetwork]:
-    """What a trained directory holds."""
+    """Loads what a trained directory holds."""
     from dialeval.model_store.scorer_directory import DESCRIPTION, load_network, read_scorer
     from dialeval.models.pair_scorer import PairScorerConfig, PairScorerNetwork
 

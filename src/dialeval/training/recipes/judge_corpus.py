@@ -107,7 +107,7 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         )
 
     def new_network(self) -> tuple[QualityNetwork, Any]:
-        """An encoder with a new head; its layers are those of `start`."""
+        """Returns an encoder with a new head; its layers are those of `start`."""
         import torch
 
         from dialeval.errors import UsageError

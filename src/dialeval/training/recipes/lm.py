@@ -134,7 +134,7 @@ class LanguageModel(AdapterRecipe[PreparedLanguageModel]):
         )
 
     def load_base(self) -> tuple[Any, Any]:
-        """The base model in fp32 with its tokenizer, from the model cache or a directory."""
+        """Loads the base model in fp32 with its tokenizer, from the model cache or a directory."""
         from transformers import AutoModelForCausalLM
 
         from dialeval.model_store.locate import locate, ready

@@ -90,7 +90,8 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
         )
 
     def new_network(self) -> tuple[MaskedNetwork, Any]:
-        """An encoder with its head, or a new one where it has none; adapters if there is a rank."""
+        """Returns an encoder with its head, or a new one where it has none; adapters if there is a
+        rank."""
         import torch
 
         from dialeval.models.masked_lm import load_network
@@ -116,7 +117,7 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
         save_tensors(out, config.to_record(), prepared.learner.network.trained_tensors())
 
     def measure(self, prepared: PreparedMaskedLM, progress: Progress) -> Measures:
-        """Of each set, exactly and as the metric asks by default."""
+        """Measures each set, exactly and as the metric asks by default."""
         import numpy as np
 
         from dialeval.metrics.mme import MmeSpecificity as Metric

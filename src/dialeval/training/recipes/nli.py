@@ -166,7 +166,7 @@ class Inference(AdapterRecipe[PreparedInference]):
         return Measures(found)
 
     def load_with_head(self, rank: int, alpha: int) -> tuple[Any, Any]:
-        """An encoder with a new head of three outputs, and adapters if there is a rank."""
+        """Loads an encoder with a new head of three outputs, and adapters if there is a rank."""
         import torch
         from transformers import AutoModelForSequenceClassification
 
@@ -204,8 +204,8 @@ class Inference(AdapterRecipe[PreparedInference]):
 
 
 def _new_layers(model: Any, missing: Collection[str]) -> list[str]:
-    """The head, and layers of the encoder that its file lacks, as some lack the pooler. They begin
-    at random, so that nobody could load them again if they were not saved whole."""
+    """Returns the head, and layers of the encoder that its file lacks, as some lack the pooler.
+    They begin at random, so that nobody could load them again if they were not saved whole."""
     encoder = model.base_model_prefix
     parts = {name.partition(".")[0] for name, _ in model.named_parameters()}
     inside = {name.rpartition(".")[0] for name in missing if name.startswith(f"{encoder}.")}

@@ -54,7 +54,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
 
     @abstractmethod
     def judge_config(self) -> TextJudgeConfig | TwinJudgeConfig:
-        """What the judge reads, and the shape of its head."""
+        """Returns what the judge reads, and the shape of its head."""
 
     @property
     def about(self) -> str:
@@ -94,7 +94,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
     def make_learner(
         self, sets: ExampleSets, config: TextJudgeConfig | TwinJudgeConfig
     ) -> JudgeLearner[Any, Any]:
-        """An encoder with a new head, and adapters if there is a rank."""
+        """Makes an encoder with a new head, and adapters if there is a rank."""
         import torch
 
         from dialeval.models.text_judge import (
@@ -134,7 +134,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
         return TextJudgeLearner
 
     def save(self, prepared: PreparedJudge, out: Path) -> None:
-        """The head, and the adapters or the whole encoder."""
+        """Saves the head, and the adapters or the whole encoder."""
         from dialeval.model_store.scorer_directory import save_tensors
         from dialeval.networks.low_rank import low_rank_tensors
 
@@ -171,7 +171,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
     def measured(
         self, name: str, examples: Sequence[Example], logits: Any
     ) -> tuple[str, float | None]:
-        """What is reported of a set, by the name of the card."""
+        """Returns what is reported of a set, by the name of the card."""
         from dialeval.training.learners.text_judge import accuracy, targets_of
 
         value = accuracy(logits, targets_of(examples))
