@@ -207,7 +207,7 @@ class Setting:
         )
 
     def after(self, before: int, total: int) -> Setting:
-        """Returns the setting of a part of the work: `before` of `total` samples were scored earlier."""
+        """Returns the setting of a later part: `before` of `total` samples were scored earlier."""
         return replace(self, progress=lambda done, _: self.progress(before + done, total))
 
 
