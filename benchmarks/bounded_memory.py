@@ -26,7 +26,7 @@ import tempfile
 from pathlib import Path
 
 from dialeval.examples import four_bots
-from dialeval.places import models_directory
+from dialeval.storage import models_directory
 
 WORDS = ["the", "cat", "you", "I", "like", "tea", "music", "rain", "work", "why", "yes", "more"]
 

@@ -50,7 +50,7 @@ from dialeval.models.loading import silence
 from dialeval.models.pair_scorer import PairScorer
 from dialeval.question import Embed, Judge
 from dialeval.sample import Sample, Turn
-from dialeval.studies.comparison_runs import LoadedOnce
+from dialeval.studies.rated_runs import LoadedOnce
 from dialeval.training.examples.corpora import load_corpus
 
 Vector = Callable[[str], Any]

@@ -26,7 +26,7 @@ from dialeval.model_store.locate import entry_directory
 from dialeval.models.source import Models
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample, Turn
-from dialeval.studies.composition_runs import SUB_METRICS
+from dialeval.studies.rated_runs import SUB_METRICS
 from dialeval.training.examples.corpora import load_corpus
 
 

@@ -35,7 +35,7 @@ from dialeval.lexicon import load_wordnet
 from dialeval.lexicon.conceptnet import NEAREST
 from dialeval.model_store.locate import locate, ready
 from dialeval.models.word_vectors import WordVectorTable, load
-from dialeval.words import FUNCTION_WORDS, treebank_words
+from dialeval.text import FUNCTION_WORDS, treebank_words
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "dialeval" / "lexicon"
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from dialeval.places import data_directory
 from dialeval.readers import load
 from dialeval.sample import Sample
+from dialeval.storage import data_directory
 from dialeval.training.examples.corpora import (
     SHIPPED,
     Dialogue,

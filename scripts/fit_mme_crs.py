@@ -28,8 +28,7 @@ from dialeval.datasets import DATASETS, find_dataset
 from dialeval.errors import DialevalError, UsageError
 from dialeval.metrics.composition_file import SHIPPED, save_composition
 from dialeval.registry import make_metrics
-from dialeval.studies.comparison_runs import unusable
-from dialeval.studies.composition_runs import SUB_METRICS, score_sets
+from dialeval.studies.rated_runs import SUB_METRICS, score_sets, unusable
 from dialeval.studies.study import Setting
 
 OTHERS = ("bert-ruber", "deep-am-fm", "coherence", "pmi")

@@ -10,7 +10,7 @@ import pytest
 from browser import chromium, open_page  # noqa: F401
 from hypothesis import settings
 
-from dialeval.places import models_directory
+from dialeval.storage import models_directory
 
 TESTS = Path(__file__).parent
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dialeval.rating.design import design
+from dialeval.rating.design import Material, design
 from dialeval.rating.job import Job, parse_qualities
-from dialeval.rating.material import Material
 from dialeval.sample import Sample, Turn
 
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from dialeval.languages import NAMES, language_of
+from dialeval.text import NAMES, language_of
 
 SENTENCES = {
     "de": [

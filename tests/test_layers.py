@@ -11,13 +11,13 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dialeval"
 
 LAYERS = (
-    "errors version places words",
-    "lexicon limits options progress remote safe_text sample scores strict_json",
-    "examples languages question storage",
+    "errors version text",
+    "lexicon limits options progress remote sample scores strict_json",
+    "examples question storage",
     "datasets metric pictures tables",
     "model_store runs",
     "networks registry",
-    "check describe engine metrics models readers",
+    "check engine metrics models readers",
     "agreement generation",
     "augment compose rating report scoring systems",
     "human_agreement probe training web",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dialeval.agreement.sources import read_scores
 from dialeval.readers import load
-from dialeval.safe_text import FORMULA_STARTS, neutralise, restored
+from dialeval.text import FORMULA_STARTS, neutralise, restored
 
 names = st.text(st.sampled_from("'=+-@a1 \t"), min_size=1)
 

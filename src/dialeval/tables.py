@@ -16,8 +16,8 @@ from html import escape
 from pathlib import Path
 
 from dialeval.errors import UsageError
-from dialeval.safe_text import clean, neutralise
 from dialeval.storage import write_text
+from dialeval.text import clean, neutralise
 
 SUFFIXES = (".tex", ".md", ".csv", ".html")
 

@@ -128,8 +128,8 @@ def test_ratings_of_a_run_agree_by_themselves(dialeval, tmp_path):
     from made_up import samples
 
     from dialeval import load, score
+    from dialeval.rating.design import read_material
     from dialeval.rating.job import Job, parse_qualities
-    from dialeval.rating.material import read_material
     from dialeval.rating.opening import start
 
     score(samples(7), ["length"], out=tmp_path / "run")

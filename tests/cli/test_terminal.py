@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dialeval.cli import terminal
 from dialeval.cli.terminal import print_table, say
-from dialeval.safe_text import clean
+from dialeval.text import clean
 
 ATTACKS = [
     "\x1b[2J",

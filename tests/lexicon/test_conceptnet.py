@@ -112,7 +112,7 @@ def test_the_nearest_are_the_first_and_two_hops_are_two_hops():
 def test_assertions_of_the_source_are_edges(datasets):
     """Every assertion between two single words that WordNet has, out of a sample, is there."""
     from dialeval.lexicon import load_wordnet
-    from dialeval.words import FUNCTION_WORDS
+    from dialeval.text import FUNCTION_WORDS
 
     path = datasets / "lexical" / "conceptnet" / "train.txt"
     if not path.is_file():

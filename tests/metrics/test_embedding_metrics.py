@@ -14,7 +14,7 @@ from dialeval.check import metric_checks
 from dialeval.errors import UsageError
 from dialeval.metrics.word_vectors import EmbeddingAverage, GreedyMatching, VectorExtrema
 from dialeval.registry import make_metric
-from dialeval.words import treebank_words
+from dialeval.text import treebank_words
 
 METRICS = [EmbeddingAverage, VectorExtrema, GreedyMatching]
 NAN = [math.nan] * 3

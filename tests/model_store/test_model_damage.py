@@ -49,7 +49,7 @@ def flip_unseen(path: Path, place: int = 5) -> None:
 def fetched(tmp_path, monkeypatch) -> Path:
     """A catalogue model `tiny` that was fetched into the user's cache."""
     from dialeval.model_store.store import wheel_fingerprint
-    from dialeval.places import models_directory
+    from dialeval.storage import models_directory
 
     directory = make_vectors(models_directory() / "tiny")
     content = (directory / "vectors.txt").read_bytes()

@@ -19,7 +19,7 @@ from dialeval.model_store.locate import locate
 from dialeval.model_store.store import KnownDigests, write_record
 from dialeval.models import source
 from dialeval.models.source import Models
-from dialeval.places import cache_directory, models_directory
+from dialeval.storage import cache_directory, models_directory
 
 USERS_MODELS = models_directory()
 """Where the user's own models lie; taken before the tests get a cache of their own."""

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from rating_jobs import answers_of, comparison_job, rating_job
 
 from dialeval.errors import UsageError
-from dialeval.rating.design import assignments, design
+from dialeval.rating.design import Material, assignments, design, pair_up, read_material
 from dialeval.rating.job import Job, Quality, described, parse_qualities
-from dialeval.rating.material import Material, pair_up, read_material
 from dialeval.sample import Sample, Turn
 
 

@@ -15,9 +15,8 @@ from rating_jobs import comparison_job, rating_job
 
 import dialeval
 from dialeval.errors import InputError
-from dialeval.rating.design import design
+from dialeval.rating.design import Material, design
 from dialeval.rating.job import Job, parse_qualities
-from dialeval.rating.material import Material
 from dialeval.rating.opening import create_store
 from dialeval.rating.overview import overview
 from dialeval.rating.results import answer_records, export_ratings, rated_samples

@@ -14,8 +14,8 @@ from dialeval.report.build import write_report
 from dialeval.report.dialogue import dialogue_view
 from dialeval.report.look import environment, visible
 from dialeval.runs.export import export_text
-from dialeval.safe_text import FORMULA_STARTS, clean
-from dialeval.studies.render import markdown_table
+from dialeval.studies.result import markdown_table
+from dialeval.text import FORMULA_STARTS, clean
 
 
 @pytest.fixture(scope="module")

@@ -10,18 +10,25 @@ import pytest
 
 from dialeval.agreement.coefficient import Coefficient
 from dialeval.errors import UsageError
-from dialeval.places import cache_directory
-from dialeval.studies.comparison import Cell, people_among_each_other
-from dialeval.studies.comparison_tables import OURS, PUBLISHED, overview_tables, short, wide_tables
-from dialeval.studies.render import (
+from dialeval.storage import cache_directory
+from dialeval.studies.comparison import (
+    OURS,
+    PUBLISHED,
+    Cell,
+    overview_tables,
+    people_among_each_other,
+    short,
+    wide_tables,
+)
+from dialeval.studies.result import (
     result_csv,
     result_latex,
     result_markdown,
+    run_study,
     save_result,
     table_cells,
     tables_for_people,
 )
-from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
 
 np = pytest.importorskip("numpy")

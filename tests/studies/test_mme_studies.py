@@ -12,8 +12,7 @@ from dialeval.compose.fitting import DSTC10_QUALITIES
 from dialeval.compose.leave_one_out import SINGLE
 from dialeval.errors import UsageError
 from dialeval.studies import dstc10, mme_ablation
-from dialeval.studies.comparison_runs import RatedSet, sampling_notes, thinned
-from dialeval.studies.composition_runs import SUB_METRICS
+from dialeval.studies.rated_runs import SUB_METRICS, RatedSet, sampling_notes, thinned
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
 

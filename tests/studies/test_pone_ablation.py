@@ -11,9 +11,16 @@ from models import tiny_encoders, tiny_language_models
 from training.made_up_topics import TOPICS, Topics
 
 from dialeval.errors import UsageError
-from dialeval.studies import pone_ablation, pone_scorers
-from dialeval.studies.pone_ablation import PRINTED, averages
-from dialeval.studies.pone_scorers import BASELINE, FULL, all_variants, check_positives, variants
+from dialeval.studies import pone_ablation
+from dialeval.studies.pone_ablation import (
+    BASELINE,
+    FULL,
+    PRINTED,
+    all_variants,
+    averages,
+    check_positives,
+    variants,
+)
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
 
@@ -40,8 +47,8 @@ def corpora(tmp_path, monkeypatch):
     rated.write_text("\n".join(rows) + "\n")
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path))
     monkeypatch.setattr(pone_ablation, "SEEDS", 2)
-    monkeypatch.setattr(pone_scorers, "SEEDS", 2)
-    monkeypatch.setattr(pone_scorers, "variants", small_variants)
+    monkeypatch.setattr(pone_ablation, "SEEDS", 2)
+    monkeypatch.setattr(pone_ablation, "variants", small_variants)
 
 
 def small_variants(encoder, positives="eda"):

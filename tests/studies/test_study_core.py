@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.errors import UsageError
-from dialeval.studies.render import failure_lines, result_cells, result_markdown, verdict_line
-from dialeval.studies.result import lay_side_by_side, run_study
+from dialeval.studies.result import (
+    failure_lines,
+    lay_side_by_side,
+    result_cells,
+    result_markdown,
+    run_study,
+    verdict_line,
+)
 from dialeval.studies.study import (
     STUDIES,
     Data,

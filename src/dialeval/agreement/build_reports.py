@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from dialeval.agreement.findings import Change, Compared, format_p, verdict
-from dialeval.safe_text import clean
+from dialeval.text import clean
 
 if TYPE_CHECKING:
     from dialeval.agreement.comparison import Comparison

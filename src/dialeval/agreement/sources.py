@@ -35,9 +35,9 @@ from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
 from dialeval.readers.source import Source, is_database
 from dialeval.runs.run import Run, open_run
-from dialeval.safe_text import restored
 from dialeval.sample import Sample
 from dialeval.scores import Signature
+from dialeval.text import restored
 
 
 def load_ratings(

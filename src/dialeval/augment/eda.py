@@ -33,7 +33,7 @@ import numpy as np
 from dialeval.augment.queries import Paraphrase, Query
 from dialeval.lexicon import load_wordnet
 from dialeval.options import option
-from dialeval.words import WORD, is_unspaced
+from dialeval.text import WORD, is_unspaced
 
 STOP_WORDS = {
     "i", "me", "my", "myself", "we", "our", "ours", "ourselves", "you", "your", "yours", "yourself",

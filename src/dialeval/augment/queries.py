@@ -46,7 +46,7 @@ from dialeval.readers.source import Source
 from dialeval.registry import READERS
 from dialeval.sample import Sample, Turn
 from dialeval.storage import atomic_path
-from dialeval.words import WORD
+from dialeval.text import WORD
 
 # A query: what is put to a chatbot, after what was said before, and other wordings of it.
 

@@ -129,7 +129,7 @@ def _show(query: Query) -> None:
 
     from dialeval.augment.queries import changed_pieces
     from dialeval.cli.terminal import console, say
-    from dialeval.safe_text import clean
+    from dialeval.text import clean
 
     say(query.query, style="bold")
     width = max((len(variant.how) for variant in query.variants), default=0)

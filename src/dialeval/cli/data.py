@@ -51,7 +51,7 @@ def data(context: typer.Context, as_json: Json = False) -> None:
         return
     from dialeval.cli.terminal import print_table, say
     from dialeval.datasets.locate import list_datasets, quality_words
-    from dialeval.places import data_directory
+    from dialeval.storage import data_directory
 
     listed = list_datasets()
     if as_json:

@@ -21,9 +21,8 @@ def metrics(
 ) -> None:
     """List the metrics, or describe one of them."""
     from dialeval.cli.terminal import print_table, say
-    from dialeval.describe import describe_metric
     from dialeval.errors import UsageError
-    from dialeval.registry import METRICS
+    from dialeval.registry import METRICS, describe_metric
 
     names = METRICS.names() if name is None else [name]
     found, broken = [], []

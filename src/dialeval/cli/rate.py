@@ -170,7 +170,7 @@ def rate(
     needs_web()
     from dialeval.cli.show import show_warnings
     from dialeval.cli.terminal import counting_bar
-    from dialeval.rating.material import read_material
+    from dialeval.rating.design import read_material
     from dialeval.rating.opening import start
     from dialeval.web.frame import check_token
     from dialeval.web.serving import Serving, links, prepare_rating

@@ -136,7 +136,7 @@ def _data_directory(place: Path | None) -> Iterator[None]:
 
 def _list(as_json: bool, as_markdown: bool) -> None:
     from dialeval.cli.terminal import print_table, say
-    from dialeval.studies.render import list_cells, list_records, markdown_table
+    from dialeval.studies.result import list_cells, list_records, markdown_table
     from dialeval.studies.study import find_missing, list_studies
 
     found = [
@@ -168,8 +168,7 @@ def _run(
     quiet: bool,
 ) -> None:
     from dialeval.cli.terminal import counting_bar
-    from dialeval.studies.render import failure_lines, result_markdown, save_result
-    from dialeval.studies.result import run_study
+    from dialeval.studies.result import failure_lines, result_markdown, run_study, save_result
     from dialeval.studies.study import find_study
 
     chosen = find_study(name)
@@ -199,7 +198,7 @@ def _run(
 
 def _show(result: StudyResult, quiet: bool) -> None:
     from dialeval.cli.terminal import print_table, say
-    from dialeval.studies.render import (
+    from dialeval.studies.result import (
         NUMBERS,
         result_cells,
         table_cells,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from dialeval.safe_text import clean
+from dialeval.text import clean
 
 if TYPE_CHECKING:
     from rich.console import Console

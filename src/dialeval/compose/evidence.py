@@ -25,8 +25,8 @@ from dialeval.agreement.joining import texts_digest
 from dialeval.agreement.ranks import Floats, Integers, without_rounding_errors
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.metrics.composition import VALUE, Chosen, Composition, Term, term_signature
-from dialeval.safe_text import neutralise
 from dialeval.sample import Level, Sample, letters
+from dialeval.text import neutralise
 
 if TYPE_CHECKING:
     from dialeval.runs.run import Run

@@ -24,9 +24,8 @@ from dialeval.datasets.dataset import Dataset, File, Part
 from dialeval.datasets.download import DownloadError, download
 from dialeval.datasets.locate import find_folder
 from dialeval.errors import JobError, UsageError
-from dialeval.places import data_directory
 from dialeval.progress import FetchProgress, Step, silent_fetch
-from dialeval.storage import sha256_of
+from dialeval.storage import data_directory, sha256_of
 
 # Where a data set is gathered before it takes its place, and the check of what was gathered.
 

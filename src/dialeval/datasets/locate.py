@@ -14,8 +14,8 @@ from typing import Any
 from dialeval.datasets.catalogue import DATASETS, find_entry
 from dialeval.datasets.dataset import Dataset, Scale
 from dialeval.errors import UsageError, did_you_mean
-from dialeval.places import data_directory
 from dialeval.remote import expand, is_url
+from dialeval.storage import data_directory
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from typing import Any, cast
 import numpy as np
 
 from dialeval.errors import DialevalError, JobError, UsageError, is_panic
-from dialeval.places import cache_directory
 from dialeval.progress import Progress, silent
 from dialeval.question import Answer, AskingModel, Model, ModelSource, Question
+from dialeval.storage import cache_directory
 
 _TEXT = "text"
 _TYPES: dict[str, np.dtype[Any]] = {"f4": np.dtype("<f4"), "f8": np.dtype("<f8")}

@@ -26,7 +26,6 @@ import numpy as np
 
 from dialeval.engine.answers import AnswerCounts, Answerer
 from dialeval.errors import JobError
-from dialeval.languages import NAMES, language_of
 from dialeval.metric import Metric
 from dialeval.question import Answer, ModelSource, Question, TellingSource
 from dialeval.runs.columns import chunk_to_table
@@ -34,6 +33,7 @@ from dialeval.runs.directory import shard_bytes
 from dialeval.runs.system_scores import Pools
 from dialeval.sample import Sample
 from dialeval.scores import Score
+from dialeval.text import NAMES, language_of
 
 UNKNOWN = "mostly unknown word-pieces"
 

@@ -27,13 +27,13 @@ from functools import cache, partial
 from typing import Literal
 
 from dialeval.errors import UsageError
-from dialeval.languages import UNSPACED, language_of
 from dialeval.metric import Metric, Part
 from dialeval.metrics.word_overlap import SummedCounts, released_bleu, word_matches
 from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
+from dialeval.text import UNSPACED_LANGUAGES, language_of
 
 LOG_0 = -9999999999
 FLOOR, ADD_K = 0.1, 1
@@ -99,7 +99,7 @@ class Bleu(Metric):
         if all(text.isascii() for text in sample.references):
             return "13a"
         language = language_of(" ".join(sample.references))
-        return "zh" if language == "zh" else "char" if language in UNSPACED else "13a"
+        return "zh" if language == "zh" else "char" if language in UNSPACED_LANGUAGES else "13a"
 
     def _words(self, text: str, tokenizer: Callable[[str], str]) -> list[str]:
         return tokenizer((text.lower() if self.lowercase else text).rstrip()).split()

@@ -35,7 +35,7 @@ from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
-from dialeval.words import ALONE, LETTERS
+from dialeval.text import ALONE, LETTERS
 
 if TYPE_CHECKING:
     from dialeval.lexicon import NltkView

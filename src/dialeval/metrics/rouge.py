@@ -26,14 +26,13 @@ from itertools import pairwise
 from typing import Literal
 
 from dialeval.errors import UsageError
-from dialeval.languages import language_of
 from dialeval.metric import Metric, Part
 from dialeval.metrics.word_overlap import clipped_matches, porter_stemmer, released_rouge
 from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
-from dialeval.words import ALONE, LETTERS
+from dialeval.text import ALONE, LETTERS, language_of
 
 WORD = re.compile("[a-z0-9]+")
 """After lowercasing; whatever else there is separates words."""

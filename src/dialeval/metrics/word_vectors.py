@@ -31,7 +31,7 @@ from dialeval.options import option
 from dialeval.question import Answer, WordVectors
 from dialeval.sample import Sample
 from dialeval.scores import Score
-from dialeval.words import treebank_words
+from dialeval.text import treebank_words
 
 if TYPE_CHECKING:
     import numpy as np

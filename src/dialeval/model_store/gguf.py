@@ -22,9 +22,8 @@ from dialeval.model_store.store import (
     prepared,
     write_record,
 )
-from dialeval.places import models_directory
 from dialeval.progress import FetchProgress, Step, silent_fetch
-from dialeval.storage import write_json
+from dialeval.storage import models_directory, write_json
 
 
 def gguf_fingerprint(gguf: Path) -> str:

@@ -39,7 +39,7 @@ from dialeval.model_store.store import (
     wheel_fingerprint,
 )
 from dialeval.model_store.weights import check_directory, read_json, side_files, weight_files
-from dialeval.places import models_directory
+from dialeval.storage import models_directory
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,8 @@ from filelock import FileLock, Timeout
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.model_store.catalogue import Entry, Wheel, Wheels
 from dialeval.model_store.weights import read_json
-from dialeval.places import cache_directory
 from dialeval.progress import FetchProgress, Step
-from dialeval.storage import file_stamp, sha256_of, write_json
+from dialeval.storage import cache_directory, file_stamp, sha256_of, write_json
 
 CONVERSION = "gguf-1"
 """Part of the fingerprint of a converted GGUF: raise it when the conversion changes an answer."""

@@ -31,7 +31,7 @@ from dialeval.errors import UsageError
 from dialeval.model_store.scorer_directory import choice, field, load_network, read_scorer
 from dialeval.models.loading import choose_device
 from dialeval.question import Answer, Embed, Judge, Judgement, Question, cannot_answer
-from dialeval.words import UNSPACED
+from dialeval.text import UNSPACED
 
 ContextRule = Literal["sum", "weighted", "last"]
 """How utterance vectors become the query.

@@ -27,7 +27,7 @@ import torch
 from dialeval.model_store.scorer_directory import field, load_network, read_scorer
 from dialeval.models.loading import batches_by_length, choose_device
 from dialeval.question import Answer, Judge, Judgement, Question, WordVectors, cannot_answer
-from dialeval.words import treebank_words
+from dialeval.text import treebank_words
 
 UNITS, HIDDEN = 96, 96
 

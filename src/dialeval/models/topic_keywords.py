@@ -29,7 +29,7 @@ from dialeval.errors import UsageError
 from dialeval.lexicon import PartOfSpeech, load_wordnet
 from dialeval.model_store.weights import read_json
 from dialeval.storage import write_json
-from dialeval.words import FUNCTION_WORDS, treebank_words
+from dialeval.text import FUNCTION_WORDS, treebank_words
 
 TopicalPart = Literal["NN", "VB", "JJ"]
 

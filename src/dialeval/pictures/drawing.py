@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Literal
 
 from dialeval.errors import UsageError
-from dialeval.safe_text import clean
 from dialeval.storage import atomic_path, write_text
+from dialeval.text import clean
 
 LIGHT = {
     "paper": "#ffffff",

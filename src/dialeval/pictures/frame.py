@@ -15,7 +15,7 @@ from functools import lru_cache
 from dialeval.errors import UsageError
 from dialeval.pictures.drawing import OTHERS, Circle, Drawing, Line, Polyline, Rect, Shape, Text
 from dialeval.pictures.scale import Range, Scale, fitting_ticks
-from dialeval.safe_text import clean
+from dialeval.text import clean
 
 BOLD = 1.1
 TIP_LENGTH = 300

@@ -27,7 +27,7 @@ from dialeval.pictures.drawing import (
     Shape,
     Text,
 )
-from dialeval.safe_text import clean
+from dialeval.text import clean
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -18,9 +18,8 @@ from dialeval.errors import UsageError
 from dialeval.progress import Progress, silent
 from dialeval.rating import schema
 from dialeval.rating.database import Address, connect, parse_address, reading, writing
-from dialeval.rating.design import Design, assignments, design
+from dialeval.rating.design import Design, Material, assignments, design
 from dialeval.rating.job import Job
-from dialeval.rating.material import Material
 from dialeval.rating.store import Store, read_tasks, usual_name
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from dialeval.metric import Direction
 from dialeval.rating.job import Job
 from dialeval.rating.opening import open_store
 from dialeval.rating.store import Counted, Store
-from dialeval.safe_text import neutralise
 from dialeval.sample import Rating, Sample
 from dialeval.storage import PARQUET, atomic_path, sample_schema, samples_to_table
+from dialeval.text import neutralise
 
 Said = dict[str, dict[str, list[float]]]
 """Quality -> rater -> numbers."""

@@ -30,8 +30,8 @@ from dialeval.readers.rating_columns import (
 from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
-from dialeval.safe_text import restored
 from dialeval.sample import Sample
+from dialeval.text import restored
 
 SEPARATOR = "|||"
 READ = NAMES - {"references", "reference", "ratings", "variants"}

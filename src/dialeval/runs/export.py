@@ -4,7 +4,7 @@ csv, jsonl, parquet   one row per sample: who said what to whom, mean ratings, a
 latex, markdown       the summary table, for papers and pages
 dstc10                dialogue_id and score: to hand in to an evaluation of metrics
 
-Text in CSV that a spreadsheet would run is neutralised (`safe_text.py`), unless the caller asks
+Text in CSV that a spreadsheet would run is neutralised (`text.py`), unless the caller asks
 for the text as it is. Numbers are never touched.
 """
 
@@ -18,8 +18,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.runs.frames import flat_batches
-from dialeval.safe_text import neutralise
 from dialeval.storage import PARQUET, atomic_path
+from dialeval.text import neutralise
 
 if TYPE_CHECKING:
     from dialeval.runs.run import Run

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialeval.safe_text import clean
 from dialeval.tables import TextTable
+from dialeval.text import clean
 
 FEW_TO_CALIBRATE = 20
 """Of fewer values the 5th percentile is the smallest."""

@@ -19,7 +19,7 @@ from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out
 from dialeval.metrics.composition import Power
 from dialeval.metrics.mme import MME_CITATION
-from dialeval.studies.composition_runs import ASKED, CITED, SUB_METRICS, score_sets
+from dialeval.studies.rated_runs import ASKED, CITED, SUB_METRICS, score_sets
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 WHOLE, PLAIN = "MME-CRS (d = 2)", "MME-Avg"

@@ -248,17 +248,17 @@ class Study:
 
 
 STUDIES = {
-    "holistic-raters": "holistic_raters",
-    "holistic-consistency-ws": "holistic_consistency_ws",
+    "holistic-raters": "holistic_ratings:RATERS",
+    "holistic-consistency-ws": "holistic_consistency:RELEASED",
     "holistic-consistency": "holistic_consistency",
-    "holistic-length": "holistic_length",
-    "ngram-entropy": "ngram_entropy",
+    "holistic-length": "holistic_ratings:LENGTH",
+    "ngram-entropy": "holistic_ratings:ENTROPY",
     "ws-substitutions": "ws_substitutions",
-    "ws-consistency": "ws_consistency",
+    "ws-consistency": "ws_substitutions:CONSISTENCY",
     "pone-bleu": "pone_bleu",
     "pone-ablation": "pone_ablation",
     "comparison": "comparison",
-    "dstc10-table": "dstc10_table",
+    "dstc10-table": "dstc10:TABLE",
     "dstc10": "dstc10",
     "mme-ablation": "mme_ablation",
     "full-fed": "full_fed",
@@ -266,14 +266,15 @@ STUDIES = {
     "judge": "judge",
     "behaviour": "behaviour",
 }
-"""Name -> module of this package that holds it as `STUDY`."""
+"""Name -> module of this package that holds it, as `STUDY` or under the name behind the colon."""
 
 
 def find_study(name: str) -> Study:
     if name not in STUDIES:
         raise UsageError(f"no study {name!r}.{did_you_mean(name, STUDIES)} See: dialeval study")
-    module = importlib.import_module(f"dialeval.studies.{STUDIES[name]}")
-    return cast(Study, module.STUDY)
+    module, _, constant = STUDIES[name].partition(":")
+    found = importlib.import_module(f"dialeval.studies.{module}")
+    return cast(Study, getattr(found, constant or "STUDY"))
 
 
 def list_studies() -> list[Study]:

@@ -24,11 +24,11 @@ from urllib.parse import urlsplit
 
 from dialeval.errors import UsageError
 from dialeval.options import option
-from dialeval.safe_text import clean
 from dialeval.sample import Turn
 from dialeval.systems.http_post import Answer, post
 from dialeval.systems.pace import LONGEST_HOLD, Pace, back_off, retry_after
 from dialeval.systems.system import Asking, CutReply, ReplyError, as_messages
+from dialeval.text import clean
 from dialeval.version import __version__
 
 USUAL_KEY = "OPENAI_API_KEY"

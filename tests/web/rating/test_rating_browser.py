@@ -6,9 +6,8 @@ import pytest
 from hostile import PAYLOADS
 from rating_jobs import comparison_job, rating_job
 
-from dialeval.rating.design import design
+from dialeval.rating.design import Material, design
 from dialeval.rating.job import Job, parse_qualities
-from dialeval.rating.material import Material
 from dialeval.sample import Sample, Turn
 
 

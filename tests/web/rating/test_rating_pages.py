@@ -12,9 +12,8 @@ from hostile import LONE_SURROGATE, MARKUP, PAYLOADS
 from rating_jobs import answers_of, comparison_job, rating_job
 from web.asking import ask
 
-from dialeval.rating.design import design
+from dialeval.rating.design import Material, design
 from dialeval.rating.job import Job, parse_qualities
-from dialeval.rating.material import Material
 from dialeval.sample import Sample, Turn
 
 

@@ -31,9 +31,8 @@ from dialeval.model_store.locate import locate, ready
 from dialeval.models.pair_scorer import ContextRule, context_vector, last_words
 from dialeval.models.source import Models
 from dialeval.models.word_vectors import WordVectorTable, load
-from dialeval.places import cache_directory
 from dialeval.question import Embed, Model, ModelSource
-from dialeval.storage import atomic_path
+from dialeval.storage import atomic_path, cache_directory
 from dialeval.training.card import rated_here
 from dialeval.training.examples.fluency import words_of
 from dialeval.training.examples.negatives import NegativeSampler, Numbers, SamplerOptions

@@ -28,9 +28,8 @@ from dialeval.errors import UsageError
 from dialeval.models.pair_scorer import last_words
 from dialeval.models.source import Models
 from dialeval.options import split_spec
-from dialeval.places import cache_directory
 from dialeval.sample import Turn
-from dialeval.storage import write_json
+from dialeval.storage import cache_directory, write_json
 from dialeval.training.examples.pair_corpus import Pair
 
 READS_THE_QUERY = ("ctg",)

@@ -17,11 +17,11 @@ from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
 from dialeval.models.topic_graph import TopicGraphConfig, word_weight
 from dialeval.models.topic_keywords import Frequencies, keywords, make_tagger
 from dialeval.models.word_vectors import WordVectorTable
+from dialeval.text import treebank_words
 from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
 from dialeval.training.examples.pair_corpus import WHOLE, Pair, PairCorpus, load_pairs
 from dialeval.training.learners.topic_graph import TopicPairs, TopicTables, mean_vectors
 from dialeval.training.recipe import Progress
-from dialeval.words import treebank_words
 
 
 @dataclass(frozen=True)

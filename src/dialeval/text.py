@@ -1,4 +1,12 @@
-"""Which language is a text written in? Enough of it to say where a model is out of its depth.
+"""What a word is, where texts are cut, edited and compared.
+
+`treebank_words` are words in the manner of the Penn Treebank, as in the text that GloVe was trained
+on: punctuation stands alone, `don't` is `do` `n't`, `it's` is `it` `'s`, while `u.s.`, `3.14` and
+`well-known` are one word.
+
+Chinese and Japanese have no spaces between words: each of their characters counts as one.
+
+Which language is a text written in? Enough of it to say where a model is out of its depth.
 
 A model that has read English gives a Chinese answer a score too, and the score means nothing. So
 models declare their languages (`model_store/catalogue.py`), metrics whose rules are made for one
@@ -16,15 +24,90 @@ PredictiveEngage one is taken for another language ("σ o σ"). Of 53,633 in DST
 they are in it: people try the bots with "Ich spreche auch Deutsch!". Of 3,000 messages of computer
 programs with at least five words, translated into one of the six languages, 50 (Dutch) to 70
 (German) of 100 are found; whole sentences of a dialogue more often.
+
+Dialogue text is written by strangers: what a terminal and a spreadsheet must not run.
+
+A terminal obeys control characters, so `clean` replaces them. A spreadsheet runs a cell that begins
+with `=`, `+`, `-` or `@` as a formula, so `neutralise` writes a leading apostrophe, which
+spreadsheets hide. Names join tables: `restored` takes the apostrophe off again.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from functools import cache
 
-from dialeval.words import FUNCTION_WORDS
+UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Kana and Chinese characters, as the inside of a character class."""
+
+_LETTERS = rf"[^\W{UNSPACED}]+"
+
+WORD = re.compile(rf"(?=\w)[{UNSPACED}]|{_LETTERS}(?:['’-]{_LETTERS})*")
+
+ALONE = UNSPACED + r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""These, and Thai, Lao, Burmese and Khmer: scripts whose characters are compared one by one."""
+
+LETTERS = rf"(?:[^\W_{ALONE}]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff])+"
+"""Letters and digits of all other scripts, with the marks that Python does not count as letters:
+accents that stand by themselves, Hebrew and Arabic points, Indic vowels."""
+
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+
+def is_unspaced(word: str) -> bool:
+    """Returns whether the word, one of `WORD`, stands beside others without a space."""
+    return _UNSPACED.match(word) is not None
+
+
+TREEBANK = re.compile(
+    r"""
+      \w+? (?= n't\b )                         # do | n't
+    | n't\b
+    | ' (?: s | m | d | re | ve | ll )\b       # it | 's
+    | (?: [^\W\d_] \. ){2,}                   # u.s.
+    | \w+ (?: - \w+ | (?<=\d) [.,] \d+ )*     # well-known, 5,000
+    | [^\w\s]
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def treebank_words(text: str) -> list[str]:
+    """Returns the words of a text in their order; a curly apostrophe is an apostrophe."""
+    return TREEBANK.findall(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
+
+
+_FUNCTION_WORDS = """
+a an the this that these those some any no none each every either neither both all half such
+i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his
+himself she her hers herself it its itself they them their theirs themselves one ones oneself
+who whom whose which what whatever whichever whoever someone somebody something anyone anybody
+anything everyone everybody everything nobody nothing other others another
+and or but nor so yet for if unless until till while whereas because since although though
+whether than as lest once
+about above across after against along amid among around at before behind below beneath beside
+besides between beyond by despite down during except from in inside into like near of off on
+onto out outside over past per through throughout to toward towards under underneath up upon
+via with within without
+be am is are was were been being have has had having do does did done doing
+can could may might must shall should will would ought need dare cannot
+not n't 's 'm 'd 're 've 'll ca wo ai gonna gotta wanna
+here there where when why how then now thus hence ever never always just only also too very
+quite rather almost even still already again away back else maybe perhaps really however
+yes yeah yep nope ok okay oh ah uh um hmm hey hi hello bye please well wow ha haha
+much many more most few fewer less least several enough own same
+mr mrs ms dr st etc
+"""
+
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+"""Words that no topic is made of: English words of the closed classes, and their contractions.
+
+WordNet holds only nouns, verbs, adjectives and adverbs, and so it takes `in` for indium, `he` for
+helium and `it` for a business. Code that asks it for a part of speech leaves these out first.
+"""
+
 
 NAMES = {
     "en": "English",
@@ -68,10 +151,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 _ADDRESS = re.compile(r"\S+://\S+|www\.\S+|\S+@\S+")
 
-UNSPACED = frozenset({"zh", "ja", "th", "southeast-asian"})
+UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th", "southeast-asian"})
 """No spaces between words."""
 
-_FUNCTION_WORDS = {
+_TELLING_WORDS = {
     "de": """der das dem des ein eine einen einem einer eines und oder aber ich du er sie wir ihr
         mich dich sich mir dir ihm ihn ihnen uns euch mein meine meinen dein deine sein seine
         seinen unser ihre ihren ist sind bist seid waren wird werden wurde habe haben hast kann
@@ -153,17 +236,46 @@ def _latin(text: str) -> str:
 
 @cache
 def _words_of(language: str) -> frozenset[str]:
-    return frozenset(_FUNCTION_WORDS[language].split())
+    return frozenset(_TELLING_WORDS[language].split())
 
 
 @cache
 def _telling_words() -> dict[str, frozenset[str]]:
     """Returns the function words of each language that are no English words."""
     english = FUNCTION_WORDS | frozenset(_ALSO_ENGLISH.split())
-    return {name: _words_of(name) - english for name in _FUNCTION_WORDS}
+    return {name: _words_of(name) - english for name in _TELLING_WORDS}
 
 
 @cache
 def _shared_by() -> dict[str, int]:
     """Word -> in how many of the lists it is."""
     return Counter(word for own in _telling_words().values() for word in own)
+
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def neutralise(text: str) -> str:
+    """Returns the text as a cell that is shown and never run; `restored` undoes it."""
+    return "'" + text if text.lstrip("'").startswith(FORMULA_STARTS) else text
+
+
+def restored(cell: str) -> str:
+    """Returns the name that `neutralise` made this cell of."""
+    is_protected = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA_STARTS)
+    return cell[1:] if is_protected else cell
+
+
+def clean(text: str) -> str:
+    """Returns the text without anything that could move the cursor, hide or reorder what is shown.
+
+    Control characters and invisible format characters (bidi marks, zero-width joins, tags) become
+    U+FFFD, so that people see that something was there. Line breaks become spaces.
+    """
+    return "".join(
+        " " if char in "\n\r\t" else "\ufffd" if _is_unsafe(char) else char for char in text
+    )
+
+
+def _is_unsafe(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
