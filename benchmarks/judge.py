@@ -9,7 +9,7 @@ the answer cache and the run directory. One by one is the loop that a person wou
 the released code of PONE does: for each pair, encode its turns and its response, one text at a
 time, then ask the network. It is run twice, with transformers' `AutoModel` as the card of the
 encoder shows, and with our own encoder, which has less overhead per text. Only `--serial` pairs,
-drawn by lot, are judged so.
+drawn at random, are judged so.
 
 All are measured in one run, in pairs per second by the clock and per second of processor time: a
 busy machine halves the first. `--context` takes the same network under another rule for the turns,

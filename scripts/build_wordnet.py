@@ -6,7 +6,7 @@
 Reads `data.*`, `index.*` and `*.exc` of the four parts of speech (formats: wndb(5WN)) and writes
 `wordnet-3.0.npz` and `WORDNET-LICENSE.txt`. The arrays are described in `dialeval.lexicon.wordnet`.
 
-Debian grinds the database anew from the lexicographer files. The result has Princeton's synsets,
+Debian rebuilds the database from the lexicographer files. The result has Princeton's synsets,
 in Princeton's order, but one more space in a gloss and one moved pointer shift the byte offsets of
 adjectives and verbs. Synsets are therefore numbered by their place in the data file, and both
 databases give the same bytes.

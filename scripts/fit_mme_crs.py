@@ -61,7 +61,7 @@ def main() -> int:
     parser.add_argument("--prior", type=float, default=OURS.prior, help="see dialeval compose fit")
     parser.add_argument("--paper", action="store_true", help="as in the paper")
     parser.add_argument("--scale", default="best", choices=["best", *SCALES])
-    parser.add_argument("--most", type=int, default=500, help="samples of a set, drawn by lot")
+    parser.add_argument("--most", type=int, default=500, help="samples of a set, drawn at random")
     parser.add_argument("--set", action="append", help="fit on this rated set; repeat")
     parser.add_argument("--report", action="append", help="only try on this one; repeat")
     parser.add_argument("--out", type=Path, default=SHIPPED, help="the folder to write to")

@@ -15,7 +15,7 @@ USUAL = 8
 """Millions of characters (2^20 each): far above what a dialogue needs."""
 
 OWN = 1024
-"""For what dialeval wrote itself: a query that was just allowed has variants beside it."""
+"""The limit for files that dialeval wrote: a query at the usual limit has variants beside it."""
 
 
 @dataclass(frozen=True)

@@ -53,12 +53,12 @@ class Part:
     summary: str
     many: bool = False
     weight: float | None = None
-    """Of a sub-metric in a composed metric: its share of the score."""
+    """The share of a sub-metric in the score of a composed metric."""
     in_table: bool = True
     """Whether `--parts` shows its mean: that of the end of an interval says nothing."""
 
     def to_record(self) -> dict[str, object]:
-        """As the manifest of a run keeps it."""
+        """Returns the part as the manifest of a run stores it."""
         record: dict[str, object] = {
             "name": self.name,
             "summary": self.summary,

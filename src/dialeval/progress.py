@@ -35,7 +35,7 @@ def usual_progress(what: str) -> Progress:
 
 
 class NotebookBar:
-    """A bar below the cell of a notebook, drawn anew a few times a second."""
+    """A bar below the cell of a notebook, redrawn a few times a second."""
 
     def __init__(self, what: str) -> None:
         self.what = what

@@ -27,8 +27,7 @@ Answer: TypeAlias = "npt.NDArray[np.float64] | npt.NDArray[np.float32] | str"
 
 
 FORM = 3
-"""Goes up when the same weights come to answer the same question otherwise: what was cached before
-is then asked again."""
+"""Increment when answers change for unchanged weights: cached answers are then not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +266,7 @@ class Judgement:
 
     @property
     def note(self) -> str:
-        """For the score that is made of it: what was cut, and why."""
+        """Returns the note for the score that is made of it: what was cut, and why."""
         sides = {"turns": self.turns, "response": self.response}
         return ", ".join(f"{side} truncated to {n} tokens" for side, n in sides.items() if n)
 
@@ -357,7 +356,7 @@ class AskingModel(Model, Protocol):
     def answer(
         self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
     ) -> Iterable[tuple[int, Answer]]:
-        """As `Model.answer`; `answers` are those to what it asked, question by question."""
+        """Answers as `Model.answer` does; `answers` are those to what it asked, in order."""
         ...
 
 

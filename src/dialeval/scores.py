@@ -69,7 +69,7 @@ class Signature:
         return "|".join(parts)
 
     def short(self) -> str:
-        """For papers: without the versions of libraries and of dialeval itself."""
+        """Returns the form for papers, without the versions of libraries and of dialeval itself."""
         kept = tuple((k, v) for k, v in self.fields if not _RELEASE.fullmatch(v))
         return str(Signature(self.name, self.version, kept))
 

@@ -60,7 +60,7 @@ PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 SCORE_AGAIN = "Take a good copy, or score again with --overwrite: cached answers are kept."
 
 WRITE_FAILURES = ("No space left on device", "Disk quota exceeded", "File too large")
-"""Of these, pyarrow says a paragraph."""
+"""pyarrow reports these failures in a paragraph."""
 
 
 def read_lines(path: Path) -> list[str]:

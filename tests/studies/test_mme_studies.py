@@ -153,5 +153,5 @@ def test_a_large_set_is_studied_by_a_sample_that_is_always_the_same():
     whole = RatedSet("humod", samples[:1001])
     thin = thinned(whole)
     assert (len(thin.samples), thin.whole, thinned(whole)) == (500, 1001, thin)
-    assert sampling_notes([thin]) == ["humod: 500 of 1,001 samples, drawn by lot"]
+    assert sampling_notes([thin]) == ["humod: 500 of 1,001 samples, drawn at random"]
     assert thinned(RatedSet("small", samples[:1000])).samples == samples[:1000]

@@ -147,7 +147,7 @@ def test_a_run_that_was_written_anew_is_noticed(tmp_path):
     rows = RunRows(score([sample(0)], ["length"], out=out))
     score([sample(0), sample(1)], ["length"], out=out, overwrite=True)
     assert not rows.is_current()
-    with pytest.raises(UsageError, match="anew"):
+    with pytest.raises(UsageError, match="rewritten"):
         rows.take([0])
 
 

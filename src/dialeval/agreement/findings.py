@@ -204,7 +204,7 @@ def _said(sample: Sample) -> str:
 
 
 def verdict(comparison: Comparison) -> list[str]:
-    """For each pair of sides, which is better on which metric; then the other metrics."""
+    """States, for each pair of sides, which is better on which metric; then the other metrics."""
     lines = []
     several = len({row.level for row in comparison.rows}) > 1
     pairs = dict.fromkeys((row.first, row.second) for row in comparison.rows)

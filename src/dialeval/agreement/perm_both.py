@@ -6,7 +6,7 @@ two scores with probability 1/2, and
 
     delta = r(first, human) - r(second, human)
 
-is computed anew. Single scores are swapped rather than whole systems or inputs, so both systems and
+is recomputed. Single scores are swapped rather than whole systems or inputs, so both systems and
 items vary, as the paper recommends. r is computed at one of three levels:
 
 turn      over all items
@@ -193,7 +193,7 @@ class _Groups:
 
 
 def _mean_correlation(rows: Floats, target: Floats, groups: _Groups, ranked: bool) -> Floats:
-    """For each row, the mean over groups of its correlation with the target."""
+    """Returns, for each row, the mean over groups of its correlation with the target."""
     if ranked:
         rows, target = _ranks(rows, groups), _ranks(target, groups)
     centred = [side - groups.spread(groups.sums(side) / groups.sizes) for side in (rows, target)]

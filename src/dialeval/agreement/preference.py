@@ -127,7 +127,7 @@ def _preference(level: Joined, label: str, pair: tuple[int, int]) -> Preference 
 
 
 def _doubt(side: Side, label: str) -> float | None:
-    """As the judge gave it with each rating; it is the same for all."""
+    """Returns the doubt that the judge gave with each rating; it is the same for all."""
     for system in side.run.manifest["systems"]:
         doubt = (system["scores"][label].get("parts") or {}).get("doubt")
         if doubt is not None:

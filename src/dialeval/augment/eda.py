@@ -48,7 +48,7 @@ STOP_WORDS = {
     "more", "most", "other", "some", "such", "no", "nor", "not", "only", "own", "same", "so",
     "than", "too", "very", "s", "t", "can", "will", "just", "don", "should", "now",
 }  # fmt: skip
-"""Those of the authors' code."""
+"""The stop words of the authors' code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class EasyDataAugmentation:
 
 
 def letters_only(text: str) -> str:
-    """As the authors' `get_only_chars`: "It's 5 o'clock!" -> "its oclock"."""
+    """Does what the authors' `get_only_chars` does: "It's 5 o'clock!" -> "its oclock"."""
     joined = re.sub("['’]", "", text.lower())
     return " ".join(re.sub("[^a-z]", " ", joined).split())
 

@@ -65,7 +65,7 @@ class Bench:
         return [self.score(sample, metric) for sample in samples]
 
     def score(self, sample: Sample, metric: Metric | None = None) -> Score:
-        """As the engine does it. What the metric raises becomes a failed check."""
+        """Scores as the engine does. What the metric raises becomes a failed check."""
         metric = metric or self.metric
         try:
             if metric.obstacle(sample):

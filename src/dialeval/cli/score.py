@@ -148,6 +148,6 @@ def score(
         show_answers(last.get("answers", {}))
         show_workers(last.get("workers", {}))
         for problem in last.get("damaged", ()):
-            say(f"{problem}; it was made anew", stderr=True, style="yellow")
+            say(f"{problem}; it was made again", stderr=True, style="yellow")
     if out is None and not quiet:
         say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")

@@ -3,7 +3,7 @@
 What arrived lies in `NAME.part`, with the server's mark of that version (its ETag, or else the date
 of the last change) in `NAME.mark`. The next attempt asks for the rest of that very version
 (`Range` with `If-Range`); a server that has another version, or knows no ranges, sends the whole
-file, and it is written anew. Redirects of an https address never leave https.
+file, and it is written again. Redirects of an https address never leave https.
 """
 
 from __future__ import annotations

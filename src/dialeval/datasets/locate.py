@@ -58,7 +58,7 @@ def require_dataset(name: str) -> Path:
     if (folder := find_folder(dataset)) is not None and part is not None:
         raise UsageError(
             f"the data set {dataset.name!r} in {folder} has no {part.path}."
-            f" Get it anew: dialeval data get {dataset.name}"
+            f" Fetch it again: dialeval data get {dataset.name}"
         )
     raise UsageError(
         f"the data set {dataset.name!r} is not here: dialeval data get {dataset.name}"

@@ -1,4 +1,4 @@
-"""Writes `expected.json` anew: `python -m dialeval.doctor`, after the conformance tests passed."""
+"""Writes `expected.json`: `python -m dialeval.doctor`, after the conformance tests passed."""
 
 from dialeval.doctor import EXPECTED, METRICS, METRICS_WITH_MODELS, example_scores
 from dialeval.storage import write_json

@@ -72,7 +72,7 @@ class Generator:
         *,
         speaker: str = "system",
     ) -> list[list[str]]:
-        """For each history, `count` things that `speaker` may say next (at least one word each).
+        """Returns `count` things of a word or more that `speaker` may say next, for each history.
 
         What is drawn depends on the seed and the history, not on the histories beside it. A beam
         search may find fewer texts than it was asked for.

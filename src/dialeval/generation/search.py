@@ -100,7 +100,7 @@ class Endings:
     is_whole: Callable[[Sequence[int]], bool] = _never
 
     def merge(self, log_probs: torch.Tensor, texts: Sequence[Sequence[int]]) -> torch.Tensor:
-        """With one more column: the log-probability that the text ends here.
+        """Adds one column: the log-probability that the text ends here.
 
         It is the mass of all tokens that would end it, and an empty text cannot end.
         """
@@ -136,7 +136,7 @@ def sample(
     decoding: Decoding,
     draws: Sequence[Sequence[np.random.Generator]],
 ) -> list[list[Hypothesis]]:
-    """For each prompt, one text per generator in `draws`; greedy decoding draws nothing."""
+    """Returns one text per generator in `draws` for each prompt; greedy decoding draws nothing."""
     drawing = [generator for generators in draws for generator in generators]
     texts = [Hypothesis() for _ in drawing]
     reading.select([row for row, generators in enumerate(draws) for _ in generators])
@@ -190,7 +190,7 @@ class _Search:
 def beam_search(
     reading: Reading, endings: Endings, decoding: Decoding, prompts: int
 ) -> list[list[Hypothesis]]:
-    """For each prompt the `count` best texts that the search found."""
+    """Returns the `count` best texts that the search found for each prompt."""
     searches = [_Search([Hypothesis()], []) for _ in range(prompts)]
     for length in range(1, decoding.max_new_tokens + 1):
         active = [search for search in searches if search.beams]

@@ -16,7 +16,7 @@ A composition as a value: which metrics, on which scales, with which weight for 
 A term is a sub-metric. Its raw value is put on a scale from 0 to 1: a metric that ranges from 0 to
 1 by itself as it is, any other by a `Calibration` that was fitted with the weights; where a metric
 combines scaled parts (`Metric.scales`), each part by its own, and the metric's `combine` follows.
-What leaves 0 to 1 is clipped, and a metric that is better the lower it is is turned round.
+Values beyond 0 and 1 are clipped, and lower-is-better metrics are inverted.
 
 A term keeps the signature that it was fitted with. The weights hold for nothing else: scored by
 another model, the same name is another metric.
@@ -137,7 +137,7 @@ class Term:
         object.__setattr__(self, "metric", make_metric(self.spec))
 
     def scaled(self, value: float, parts: Mapping[str, PartValue]) -> float:
-        """From what `Metric.score` gives to a number from 0 to 1 that is better the higher."""
+        """Maps what `Metric.score` gives to a number from 0 to 1; higher is better."""
         if VALUE in self.scales:
             value = self.scales[VALUE].apply(value)
         elif self.scales:

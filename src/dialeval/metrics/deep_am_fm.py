@@ -136,7 +136,7 @@ def _adequacy(vectors: Sequence[Answer]) -> float:
 
 
 def _known(tokens: TokenLogProbs) -> list[float]:
-    """Without a first token that nothing predicts."""
+    """Drops a first token that nothing predicts."""
     return [value for value in tokens.log_probs if not math.isnan(value)]
 
 

@@ -48,7 +48,7 @@ def load(directory: Path, *, device: str = "auto", adapter: Path | None = None) 
 
 
 def _any_classifier(directory: Path, adapter: Path | None, head: dict[str, Any]) -> Any:
-    """Also one that `networks.bert` does not know: RoBERTa, DeBERTa and so on."""
+    """Loads also a classifier that `networks.bert` does not know: RoBERTa, DeBERTa and so on."""
     from transformers import AutoModelForSequenceClassification
 
     with silence():

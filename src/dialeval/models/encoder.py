@@ -81,7 +81,7 @@ def load_parts(directory: Path) -> tuple[Any, Any]:
 
 
 def _any_encoder(directory: Path) -> Any:
-    """Also one that `bert` does not know: RoBERTa, ELECTRA, DeBERTa and so on."""
+    """Loads also an encoder that `bert` does not know: RoBERTa, ELECTRA, DeBERTa and so on."""
     from transformers import AutoModel
 
     with silence():

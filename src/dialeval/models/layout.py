@@ -314,7 +314,7 @@ class Writer:
         return Written(whole, first, answered, len(turns) - len(kept) + max(0, -room))
 
     def _resolved(self, question: Likelihood) -> Likelihood:
-        """With the layout that `auto` or `native` stands for with this model."""
+        """Replaces `auto` and `native` by the layout that they stand for with this model."""
         if question.layout == "auto":
             return replace(question, layout="lines")
         if question.layout == "native":

@@ -66,7 +66,7 @@ FEATURES = (*ASPECTS, *(f"bad {aspect}" for aspect in ASPECTS[1:]), *NEAR, *COUN
 one grave fault counts more than the sum of small ones."""
 
 CONTEXT_WORDS = 100
-"""Of all turns, the last words that are embedded."""
+"""Number of the last words of all turns that are embedded."""
 
 CERTAIN = 1e-4
 """Probabilities count as no nearer to 0 and 1: their logits would grow without bound."""

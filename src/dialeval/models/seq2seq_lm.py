@@ -122,7 +122,7 @@ class Seq2SeqLM:
         return len(waiting)
 
     def _log_probs(self, batch: Sequence[Dialogue]) -> list[list[npt.NDArray[np.float32]]]:
-        """For each dialogue, for each of its targets, the log-probabilities of its tokens."""
+        """Returns the log-probabilities of the tokens of each target of each dialogue."""
         from transformers import DynamicCache, EncoderDecoderCache
 
         sources, mask = self._padded([dialogue.source for dialogue in batch])

@@ -318,7 +318,7 @@ class TopicGraph:
         self._around = lru_cache(maxsize=REMEMBERED)(self._ask_for)
 
     def asks(self, questions: Sequence[Question]) -> list[list[Question]]:
-        """For each keyword, the vectors of the words around it."""
+        """Returns the vectors of the words around each keyword."""
         return [[self._around(word) for word in self._topics(one).words] for one in questions]
 
     def _topics(self, question: Question) -> Topics:

@@ -1,7 +1,7 @@
 """Low-rank adapters (LoRA; Hu et al., ICLR 2022) of linear layers: W x + (alpha / rank) U D x.
 
 D and U are what is trained and kept, a few hundred kB, and W stays what it was. A network that only
-reads multiplies with W + (alpha / rank) U D. One of ours makes this sum anew for every pass, so
+reads multiplies with W + (alpha / rank) U D. One of ours makes this sum for every pass, so
 that all adapters of a model share one W, mapped from its file: the sum takes `rank` multiplications
 per weight, where a pass takes one per weight and token. In a network of another library the sum
 takes the place of W. Both give the same numbers. (peft does the same and more; it takes longer to

@@ -104,7 +104,7 @@ def log_ticks(low: float, high: float, about: int = 6) -> tuple[float, ...]:
 def fitting_ticks(
     scale: Scale, measure: Callable[[str], float], *, gap: float, about: int
 ) -> list[tuple[float, str]]:
-    """As many labelled ticks as stand side by side on the axis without touching."""
+    """Returns as many labelled ticks as fit on the axis without touching."""
     choose = log_ticks if scale.log else nice_ticks
     while True:
         ticks = choose(scale.low, scale.high, about)

@@ -43,7 +43,7 @@ UNCHANGED = "variants_left_out"
 """Counted when the queries are written, kept for a probe that goes on: no setting."""
 
 DIGEST = "samples_sha256"
-"""Of `samples.jsonl`, when the probe is done."""
+"""The digest of `samples.jsonl`, when the probe is finished."""
 
 PROBE_FORMAT = 1
 """Raised when an older dialeval could misread the directory."""
@@ -80,7 +80,7 @@ def check_samples(path: Path, settings: Mapping[str, Any]) -> None:
     known = settings.get(DIGEST)
     if path.is_file() and known is not None and sha256_of(path) != known:
         what = "is damaged: it has another sha256. Repeat the `dialeval probe` command: it is made"
-        raise InputError([Problem(str(path), 0, "", f"{what} anew")])
+        raise InputError([Problem(str(path), 0, "", f"{what} again")])
 
 
 def _read_samples(path: Path, settings: Mapping[str, Any]) -> tuple[Sample, ...]:
@@ -92,7 +92,7 @@ def _read_samples(path: Path, settings: Mapping[str, Any]) -> tuple[Sample, ...]
         try:
             samples.append(Sample.from_doubtful_record(parse(line, path)))
         except (InputError, ValueError):
-            what = "is damaged. Repeat the `dialeval probe` command: it is made anew"
+            what = "is damaged. Repeat the `dialeval probe` command: it is made again"
             problems.append(Problem(str(path), number, "", what))
     if problems:
         raise InputError(problems)

@@ -7,7 +7,7 @@ make sense ("yes I do"), and the response of another dialogue is fluent and may 
 
 Each rater sees the tasks in a random order, drawn from the seed of the job, and some of them twice:
 a task of the first half of the order comes again at least a third of the order later, so that it is
-judged anew and not remembered. The sides of a comparison are drawn for each rater and task, and
+judged again and not remembered. The sides of a comparison are drawn for each rater and task, and
 swapped the second time, so that a preference for the left side shows.
 
 With `per_item` each task goes to that many raters only. The numbers of tasks differ by at most one

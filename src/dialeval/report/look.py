@@ -70,7 +70,7 @@ def signed(value: float | None) -> str:
 
 
 def rating(value: float | None) -> str:
-    """As people gave it: 4 and not 4.000."""
+    """Formats a rating as people gave it: 4 and not 4.000."""
     return "–" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 

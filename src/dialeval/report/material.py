@@ -205,10 +205,10 @@ def _joined_entries(
 # that changed most, and a random part.
 
 SHOWN_EXTREMES = 3
-"""Of each end of each metric, in the section of the best and the worst."""
+"""Number of entries of each end of each metric, in the section of the best and the worst."""
 
 SHARE_OF_EXTREMES = 0.4
-"""Of a sample; the rest is random, so that it also shows what is usual."""
+"""Share of a sample; the rest is random, so that it also shows usual dialogues."""
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ class Summary:
 
     @property
     def largest(self) -> list[float]:
-        """Of each metric, the mean farthest from 0."""
+        """The mean of each metric that is farthest from 0."""
         return [
             max((abs(cell.mean) for cell in cells if cell.mean is not None), default=0.0)
             for cells in zip(*(row.cells for row in self.rows), strict=True)

@@ -38,7 +38,7 @@ class DialogueCard:
 
     @property
     def view(self) -> DialogueView:
-        """Of the last run that has it: the newest."""
+        """The view of the last run that has it, which is the newest."""
         return self.views[-1]
 
     @property

@@ -152,7 +152,7 @@ def _raters(run: Run) -> tuple[list[QualityRaters], str]:
 
 
 def _rated_samples(run: Run) -> Iterator[Sample]:
-    """Without their texts: ratings are all that is asked for."""
+    """Yields the rated samples without their texts."""
     for batch in run.batches(["id", "response", "ratings"]):
         silent = batch.column("response").is_null().to_pylist()
         ids, given = batch.column("id").to_pylist(), batch.column("ratings").to_pylist()

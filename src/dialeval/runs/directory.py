@@ -44,7 +44,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damaged: list[str] = []
-        """What was found damaged here, and made anew."""
+        """What was found damaged here, and made again."""
 
     @property
     def manifest(self) -> Path:

@@ -99,7 +99,7 @@ def build_manifest(
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """With the digest of everything else in it."""
+    """Returns the manifest with the digest of everything else in it."""
     rest = {name: value for name, value in manifest.items() if name != "sha256"}
     return {**rest, "sha256": record_digest(rest)}
 

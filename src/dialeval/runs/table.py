@@ -15,7 +15,7 @@ from dialeval.tables import TextTable
 from dialeval.text import clean
 
 FEW_TO_CALIBRATE = 20
-"""Of fewer values the 5th percentile is the smallest."""
+"""With fewer values the 5th percentile is the smallest value."""
 
 GAP = 3
 """Blanks between two columns."""

@@ -185,7 +185,7 @@ def quality_tables(cells: Sequence[Cell]) -> list[Table]:
 def wide_tables(
     title: str, columns: Mapping[Key, str], rows: Sequence[tuple[str, Mapping[Key, str]]]
 ) -> list[Table]:
-    """At most so many columns in a table, and no row that would be empty."""
+    """Cuts a wide table into tables of a few columns, without empty rows."""
     keys = list(columns)
     tables = []
     for start in range(0, len(keys), ACROSS):

@@ -212,7 +212,7 @@ def _notes(left_out: Sequence[LeftOut], judged: Judged, others: Mapping[str, Jud
 
 def _bootstrap(one: Judged, other: Judged) -> tuple[float, float]:
     """The difference of the means over sets, and how often it vanishes when answers are drawn
-    anew."""
+    again."""
     generator = np.random.default_rng(0)
     differences = np.zeros(ROUNDS)
     for name, (own, ratings) in one.items():

@@ -73,7 +73,7 @@ def thinned(rated: RatedSet) -> RatedSet:
 
 
 def by_lot(rated: RatedSet, most: int, seed: int = 0) -> RatedSet:
-    """At most so many of its samples, in their order: the same ones for the same seed."""
+    """Draws at most `most` of its samples, in their order; the same seed draws the same ones."""
     whole = len(rated.samples)
     if whole <= most:
         return rated
@@ -83,7 +83,7 @@ def by_lot(rated: RatedSet, most: int, seed: int = 0) -> RatedSet:
 
 def sampling_notes(sets: Sequence[RatedSet]) -> list[str]:
     return [
-        f"{rated.name}: {len(rated.samples):,} of {rated.whole:,} samples, drawn by lot"
+        f"{rated.name}: {len(rated.samples):,} of {rated.whole:,} samples, drawn at random"
         for rated in sets
         if rated.whole
     ]

@@ -8,7 +8,7 @@ with what it started. With --concurrency there are as many of it. The command li
 the probe: give secrets through the environment.
 
 A line too many would make each reply the answer to the next question. So whatever was not asked for
-is a failure, and the process is started anew. A greeting ("Loading model ...") looks like a reply
+is a failure, and the process is started again. A greeting ("Loading model ...") looks like a reply
 in plain text: the first such reply is believed when the process, its input closed, ends or is late
 without another line. From then on the command has to stay with plain text, or with JSON.
 """
@@ -39,7 +39,7 @@ from dialeval.systems.system import LARGEST_REPLY, Asking, ReplyError, as_messag
 _INTERPRETER = re.compile(r"(python|node|bash|sh|ruby|perl)[\d.]*")
 
 LAST_LINES = 5
-"""Of standard error, to be shown with a failure."""
+"""Number of lines of standard error that are shown with a failure."""
 
 GRACE = 0.05
 """Seconds in which a second line may follow a reply in plain text."""

@@ -1,6 +1,6 @@
 """One HTTP POST with a deadline and a bound on the answer: http.client, made safe to wait for.
 
-A time-out of a socket starts anew with every byte, so a server that drips could hold a question for
+A time-out of a socket restarts with every byte, so a server that drips could hold a question for
 ever. Here every read gets what is left of the whole time. Redirects are followed within the same
 scheme, host and port only: headers may hold a key that another host must not see. Proxies of the
 environment are not used.

@@ -62,7 +62,9 @@ def shape_of_adapters(directory: Path) -> tuple[int, int]:
     config = read_json(directory / "adapter_config.json")
     rank, alpha = config.get("r"), config.get("lora_alpha")
     if not (directory / ADAPTERS).is_file() or type(rank) is not int or type(alpha) is not int:
-        raise UsageError(f"{directory} holds no adapters: wanted is {ADAPTERS} and its description")
+        raise UsageError(
+            f"{directory} holds no adapters: expected are {ADAPTERS} and its description"
+        )
     return rank, alpha
 
 

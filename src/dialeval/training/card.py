@@ -184,7 +184,7 @@ def source_cells(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def source_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """As Markdown, for a card."""
+    """Renders the table as Markdown for a card."""
     header, *cells = ["| " + " | ".join(row) + " |" for row in source_cells(rows)]
     return [header, "|---|---:|---:|---:|---:|---:|---:|", *cells]
 

@@ -101,7 +101,7 @@ class State:
     best_loss: float = math.inf
     curve: list[dict[str, float]] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
-    """Of the batches since the last validation."""
+    """The losses of the batches since the last validation."""
 
 
 Report = Callable[[State, int], None]

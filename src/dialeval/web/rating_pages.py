@@ -80,7 +80,7 @@ def value_of(choice: str, flipped: bool) -> float | None:
 
 
 def _view(sample: Sample) -> DialogueView:
-    """Without the name of the system, which speakers may be called by as well."""
+    """Hides the name of the system, also where speakers are called by it."""
     names = {sample.system, "system"} - {""}
     row: dict[str, Any] = {
         "id": "",

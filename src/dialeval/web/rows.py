@@ -244,7 +244,7 @@ class RunRows:
 
     def _check_is_current(self) -> None:
         if not self.is_current():
-            raise UsageError("this run was written anew meanwhile. Load the page again.")
+            raise UsageError("this run was rewritten in the meantime. Reload the page.")
 
     def _check_columns(self) -> None:
         """A manifest of other metrics than those in the files would make every page fail."""

@@ -50,13 +50,13 @@ class Limits:
     clients: int = 4096
     """Clients that are remembered; the one that was quiet for longest is forgotten first."""
     connections: int = 64
-    """Of one client. A browser opens six."""
+    """The most connections of one client. A browser opens six."""
     connections_in_all: int = 200
     header_seconds: float = 10.0
     """From the connection, or the last answer, to the end of the headers."""
     body_seconds: float = 30.0
     answer_seconds: float = 60.0
-    """For taking an answer that is more than the network holds."""
+    """The time to take an answer that is larger than the network's buffer."""
 
 
 class Pace:
@@ -159,7 +159,7 @@ LOG = logging.getLogger("dialeval.web")
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 MOST_DIGITS = 20
-"""Of a length; Python refuses to read numbers of thousands of digits."""
+"""The most digits of a length; Python refuses to read numbers of thousands of digits."""
 COOKIE_AGE = 30 * 24 * 3600
 
 

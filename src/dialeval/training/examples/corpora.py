@@ -219,7 +219,7 @@ class RatedExchanges:
         return sha.hexdigest()
 
     def described(self) -> str:
-        """For a card: names, items, exchanges."""
+        """Returns names, items and exchanges for a card."""
         return "; ".join(
             f"{one.name} ({one.items:,} items, {len(one.exchanges):,} exchanges)"
             for one in self.sets

@@ -46,10 +46,10 @@ from dialeval.training.examples.corpora import (
 
 QUALITIES = ("turn_rating", "eval_score", "engagement")
 OF_BOTH_SPEAKERS = ("engagement",)
-"""Of a dialogue as such; the others judge what the system said."""
+"""Qualities of a dialogue as such; the others judge what the system said."""
 
 FEWEST_TURNS = 4
-"""Of a dialogue that is rated as a whole."""
+"""The fewest turns of a dialogue that is rated as a whole."""
 
 LONGER = 1.1
 """Responses are equally long if neither has a tenth more words than the other."""
@@ -151,7 +151,7 @@ def soft_label(rating: Rating) -> float | None:
 def balance(
     examples: Iterable[Engaging], per_source: int, generator: np.random.Generator
 ) -> list[Engaging]:
-    """As many of each source: drawn by lot, repeated only where there are fewer."""
+    """Draws `per_source` examples of each source at random; repeats only where there are fewer."""
     chosen = []
     for _, group in groupby(sorted(examples, key=_source), key=_source):
         members = list(group)
@@ -171,9 +171,9 @@ class Preference:
 def matched_pairs(
     examples: Iterable[Engaging], per_source: int, generator: np.random.Generator
 ) -> list[Preference]:
-    """At most so many of each source: one response by lot, each once, then one of those that are
-    equally long and were rated otherwise. A small source gives fewer pairs instead of the same
-    responses again and again, which would be learned by heart."""
+    """Draws at most `per_source` pairs of each source: one response at random, each once, then one
+    that is equally long and was rated otherwise. A small source gives fewer pairs instead of
+    repeating responses, which would be learned by heart."""
     chosen: list[Preference] = []
     for _, group in groupby(sorted(examples, key=_source), key=_source):
         members = sorted(group, key=lambda one: word_count(one.text))

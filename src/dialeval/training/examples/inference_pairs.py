@@ -71,7 +71,7 @@ class InferencePairs:
         return sha.hexdigest()
 
     def at_most(self, held_out: int | None) -> InferencePairs:
-        """With so many pairs to validate on and in each set that is reported on; None: all."""
+        """Keeps `held_out` pairs to validate on and in each reported set; None: all."""
         return replace(
             self,
             validation=_drawn(self.validation, held_out),
@@ -117,7 +117,7 @@ def load_inference_pairs(path: Path, sources: Sequence[str] = ()) -> InferencePa
         premises = len({pair.premise for pair in pairs})
         raise UsageError(
             f"{path}: {len(pairs)} pairs with {premises} different premises are too few to learn"
-            f" from and to validate on (one premise in {VALIDATION_SHARE}, drawn by lot)"
+            f" from and to validate on (one premise in {VALIDATION_SHARE}, drawn at random)"
         )
     return InferencePairs("+".join(wanted), train, validation, held_out)
 

@@ -1,7 +1,7 @@
 """Which wrong response stands beside a right one: four samplers.
 
     random    any response of the corpus (RUBER, BERT-RUBER)
-    weighted  PONE, section 3.3.1: of h responses drawn uniformly, with replacement, one by lot,
+    weighted  PONE, section 3.3.1: of h responses drawn uniformly, with replacement, one at random,
               p(n) = softmax(cos(r, n) / t) with the true response r. At t = 0.05 it is mostly the
               most similar one; at h = 1 it is `random`. (The paper says "select the closest", its
               code draws.)
@@ -142,7 +142,7 @@ class NegativeSampler:
             )
 
     def sample(self, generator: np.random.Generator, name: SamplerName | None = None) -> Numbers:
-        """For each pair the number of the pair whose response is its negative."""
+        """Returns, for each pair, the number of the pair whose response is its negative."""
         name = name or self._options.name
         size = len(self._texts)
         if name == "random":

@@ -87,7 +87,7 @@ def load_pairs(
     """Pairs of one or several corpora.
 
     words   the end of an utterance that is read
-    most    learn from at most so many pairs, drawn by lot, and hold out an 18th of that for each of
+    most    learn from at most this many pairs at random, and hold out an 18th of that for each of
             validation and test, as the authors did (45 000, 2 500, 2 500)
     rated   what is not to be learned from; None: the rated sets that dialeval knows
     """
@@ -206,7 +206,7 @@ class ExampleSets:
 
 
 def drawn(items: Sequence[T], most: int | None, generator: np.random.Generator) -> list[T]:
-    """At most so many, at random; None: all of them, in random order."""
+    """Draws at most `most` items at random; None: all of them, in random order."""
     return [items[i] for i in generator.permutation(len(items))[:most].tolist()]
 
 

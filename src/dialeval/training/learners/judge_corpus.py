@@ -54,7 +54,7 @@ class Material:
     """Dialogues that rated sets share."""
 
     def facts(self) -> dict[str, Any]:
-        """For the card."""
+        """Returns the counts for the card."""
         return {
             "sha256": self.digest(),
             **{f"exchanges of {name}": len(train) for name, (train, _) in self.corpora.items()},

@@ -2,7 +2,7 @@
 
 An encoder learns to guess the word-pieces that are hidden from it in a response.
 
-A quarter of the pieces, at least one, is hidden at random, anew in each epoch: about as many as the
+A quarter of the pieces, at least one, is hidden at random in each epoch: about as many as the
 metric hides at once, so that it asks what was learned. What is hidden is always `[MASK]`: there
 are no random or kept pieces as in BERT's own training, because the metric never shows any. The
 validation hides every fourth piece, each piece once.

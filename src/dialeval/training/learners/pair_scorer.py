@@ -15,7 +15,7 @@ PONE's label filter (section 3.3.4): augmented responses get the label that the 
 
 A variant of a good response need not be good. The scorer, trained as if all were, scores them:
 those at or below theta or at or above 1 - theta keep a pseudo-label (score > .5), the others are
-dropped, or called good after all (`change`). Then it is trained on, and labels anew.
+dropped, or called good after all (`change`). Then it is trained on, and labels again.
 
     paper     every variant is labelled (theta .5), until no label changes; labels are made without
               dropout. The learning rate falls from round to round: at a constant one labels come
@@ -75,7 +75,7 @@ RELEASED_THRESHOLD = 0.05
 def released_filter(
     positives: str, threshold: float | None, rounds: int | None, doubtful: Doubtful = "drop"
 ) -> FilterOptions:
-    """Returns the recipes of the released code: labels anew every 2 epochs with EDA and every 5
+    """Returns the recipes of the released code: labels again every 2 epochs with EDA and every 5
     with beams, at a learning rate that hardly moves anything."""
     by_eda = positives == "eda"
     epochs = 2 if by_eda else 5
@@ -334,7 +334,7 @@ def score_variants(network: PairScorerNetwork, pairs: PairVectors) -> npt.NDArra
 def _by_row(
     labels: Labels, variants: npt.NDArray[np.int64], rows: int
 ) -> list[npt.NDArray[np.int64]]:
-    """For each row its kept variants: (row, variant, label)."""
+    """Returns the kept variants of each row: (row, variant, label)."""
     kept = np.column_stack([variants[labels.kept], labels.labels])
     kept = kept[np.argsort(kept[:, 0], kind="stable")]
     edges = np.searchsorted(kept[:, 0], np.arange(rows + 1))

@@ -9,7 +9,7 @@ read (the pairwise sigmoid loss of Zhai et al., ICCV 2023). Right and wrong pair
 the loss, hence a pair that may as well be right as wrong scores one half. A wrong pair with the
 words of the right response is left out.
 
-Examples are made anew for every epoch, so that a response is not always corrupted in the same way.
+Examples are made again for every epoch, so that a response is not always corrupted in the same way.
 """
 
 from __future__ import annotations

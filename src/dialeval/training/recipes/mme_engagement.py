@@ -4,7 +4,7 @@ MME-CRS learns the labels. Our sources (`examples/engagement.py`) differ in size
 and in their mean by half of the scale, and people like longer messages: a judge of labels learned
 to tell the sources apart (AUC .94) and to count words (Spearman .79), and within a source it knew
 nothing. So the judge learns the order of two responses of one source that are equally long. An
-epoch draws at most `per_source` pairs of each source anew; validation pairs are drawn in the same
+epoch draws at most `per_source` pairs of each source again; validation pairs are drawn in the same
 way.
 """
 

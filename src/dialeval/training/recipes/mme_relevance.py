@@ -66,7 +66,7 @@ class MmeRelevance(TextJudge):
 
     @property
     def rule(self) -> str:
-        """By which wrong responses are found."""
+        """The rule by which wrong responses are found."""
         return "batch" if self.architecture == "bi-encoder" else self.negatives or "middle"
 
     @property
