@@ -116,8 +116,8 @@ def test_flat_parquet_is_read_by_its_column_names(tmp_path: Path) -> None:
 
 def test_parquet_without_a_response_column_says_what_it_has(tmp_path: Path) -> None:
     path = tmp_path / "flat.parquet"
-    pq.write_table(pa.table({"reply": ["a"]}), path)
-    with pytest.raises(InputError, match=r"no column 'response'.* The file has: reply"):
+    pq.write_table(pa.table({"bot_says": ["a"]}), path)
+    with pytest.raises(InputError, match=r"no column 'response'.* The file has: bot_says"):
         list(load(path))
 
 

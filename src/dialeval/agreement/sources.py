@@ -26,7 +26,7 @@ from dialeval.agreement.joining import differing_fields
 from dialeval.errors import InputError, UsageError, did_you_mean
 from dialeval.limits import USUAL, Limits
 from dialeval.metric import Direction
-from dialeval.readers import parquet
+from dialeval.readers import arrow
 from dialeval.readers.json_stream import json_records
 from dialeval.readers.load import PathLike, Samples, open_sources, read_options
 from dialeval.readers.plain_csv import column_names, first_row, rows
@@ -198,7 +198,7 @@ def known_directions(paths: Iterable[Path]) -> dict[str, Direction]:
 
 
 def _rows(source: Source, place: Place) -> Iterator[Row]:
-    if parquet.recognises(source):
+    if source.head.startswith(arrow.PARQUET):
         return _parquet_rows(source)
     if b"\0" in source.head:
         raise UsageError(f"{source.name}: is binary, not a table of scores")
@@ -276,7 +276,7 @@ def _parquet_rows(source: Source) -> Iterator[Row]:
             _check_header(source.name, header)
             # The notes tell scores from the rest, and are not read themselves.
             wanted = [ID, *_scored(header)]
-            for number, row in enumerate(parquet.rows_within(file, wanted, source.limits), 1):
+            for number, row in enumerate(arrow.rows_within(file, wanted, source.limits), 1):
                 yield number, row
     except (pa.ArrowException, OSError, ValueError) as error:
         first_line = (str(error).splitlines() or [""])[0][:200]

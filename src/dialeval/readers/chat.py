@@ -1,170 +1,199 @@
-"""Chat logs as chatbots keep them: every answer of the assistant is judged.
+"""Chat logs, as chatbots and data sets keep them: every answer of the assistant is judged.
 
     {"id": "a1", "model": "v2", "messages": [
         {"role": "system", "content": "You are a helpful pirate."},
         {"role": "user", "content": "Hi!"},
-        {"role": "assistant", "content": "Ahoy!", "ratings": {"overall": 5}}]}
+        {"role": "assistant", "content": "Ahoy!", "ratings": {"overall": 5}}]}        chat
+    {"id": "x1", "conversations": [{"from": "human", "value": "Hi!"},
+                                   {"from": "gpt", "value": "Ahoy!"}]}                sharegpt
+    {"conversation_id": "c1", "model": "vicuna-13b", "turn": 1, "conversation": [
+        {"role": "user", "content": "Hi!"}, {"role": "assistant", "content": "Ahoy!"}]}   wildchat
+    {"conversation_id": "c1", "role": "user", "content": "Hi!"}                       messages
 
-One JSON object per line, or one array of them. Each assistant message becomes a sample with all
-turns before it as its context. Its id is `a1#1`: the dialogue's id and the turn's place among the
-turns, counted from 0. A dialogue without an id is called after its file: `chats-000001`.
+The first three hold a conversation in each record: the chats of OpenAI and Anthropic, ShareGPT,
+WildChat and LMSYS-Chat. In the fourth each record (or row of a table) is a message; neighbours with
+the same conversation belong together, and without such a column the file is one conversation. All
+are read from JSON, tables, Parquet and Arrow (`containers.py`); `messages.py` says which messages
+are judged and shown.
 
-- `system` (and `developer`) messages are instructions to the assistant, no turns and no facts of
-  the conversation: they are left out, unless `system_prompt="facts"` (`--system-prompt facts`)
-  makes `facts` of them, which raters see. What the record calls `facts` is kept in any case.
-- `tool` and `function` messages, and assistant messages that only call tools, were not said to the
-  user: they are neither judged nor shown as turns.
-- Roles: user, human; assistant, model, bot, system-bot. Content is text, or a list of parts, of
-  which those of type `text` are joined by line breaks.
-- `references` and `ratings` may stand in the message, or in the record for its last answer.
+An answer's id is `a1#1`: the dialogue's id and the turn's place among the turns, counted from 0. A
+dialogue without an id is called after its file: `chats-000001`.
+
+- `references` and `ratings` may stand in the message, or in the record for its last answer. What
+  the record calls `facts` is kept.
+- A log of requests has what was answered beside the messages: `response`, `completion`, `output` or
+  `choices`. Then only that is judged, as earlier answers stand in records of their own. `request`
+  may hold the messages.
+- `system` beside messages is the name of the chatbot, or a system prompt as in Anthropic's
+  requests: a prompt where it is a list, is long, or stands beside a `model` and has several words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dialeval.readers import fields
-from dialeval.readers.json_stream import first_keys, json_records
-from dialeval.readers.rating_values import ratings, shown
+from dialeval.readers.containers import check_paths, columns, records
+from dialeval.readers.messages import Chat, last_answer, messages_in, references, text_of
+from dialeval.readers.plain_record import renamed
+from dialeval.readers.rating_values import ratings
 from dialeval.readers.reader import Place, Reader, ReadOptions
 from dialeval.readers.source import Source
-from dialeval.sample import Ratings, Sample, Turn
+from dialeval.sample import Sample
 
-INSTRUCTIONS = ("system", "developer")
-TOOLS = ("tool", "function")
-
-
-def recognises(source: Source) -> bool:
-    return "messages" in first_keys(source)
+IDS = ("id", "conversation_id", "dialogue_id", "session_id", "thread_id", "custom_id")
+ANSWERED = ("response", "completion", "output", "choices")
+LONG_NAME = 60
+"""Characters: what is longer is no name of a chatbot."""
 
 
-def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
-    for number, (line, value) in enumerate(json_records(source, place), 1):
-        place.line = line
-        errors = place.problems.errors
-        chat = _parse(fields.record(value, place), place, options)
-        if place.problems.errors == errors:
-            yield from _samples(chat, chat.id or f"{source.label}-{number:06d}")
-        else:
-            place.problems.skipped += 1
+def _conversations(key: str) -> Callable[[Source, Place, ReadOptions], Iterator[Sample]]:
+    def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+        check_paths(source, options)
+        for number, (line, value) in enumerate(records(source, place), 1):
+            place.line = line
+            errors = place.problems.errors
+            if isinstance(value, list):
+                value = {key: value}
+            record = renamed(fields.record(value, place), options.columns)
+            chat = _chat(record, key, place, options)
+            if place.problems.errors == errors:
+                name = _dialogue(record, place)
+                yield from chat.samples(name or f"{source.label}-{number:06d}")
+            else:
+                place.problems.skipped += 1
+
+    return read
 
 
-@dataclass(slots=True)
-class _Answer:
-    """An answer to judge: its place among the turns, and what was known and said about it."""
-
-    turn: int
-    facts: int
-    system: str
-    references: tuple[str, ...]
-    ratings: Ratings
+def _dialogue(record: Mapping[str, Any], place: Place) -> str:
+    for key in IDS:
+        if name := fields.name(record.get(key), key, place):
+            return name
+    return ""
 
 
-@dataclass(slots=True)
-class _Chat:
-    id: str
-    turns: list[Turn] = field(default_factory=list)
-    facts: list[str] = field(default_factory=list)
-    answers: list[_Answer] = field(default_factory=list)
-
-
-def _samples(chat: _Chat, dialogue: str) -> Iterator[Sample]:
-    for answer in chat.answers:
-        yield Sample(
-            id=f"{dialogue}#{answer.turn}",
-            context=tuple(chat.turns[: answer.turn]),
-            response=chat.turns[answer.turn].text,
-            references=answer.references,
-            facts=tuple(chat.facts[: answer.facts]),
-            system=answer.system,
-            dialogue=dialogue,
-            ratings=answer.ratings,
-        )
-
-
-def _parse(record: Mapping[str, Any], place: Place, options: ReadOptions) -> _Chat:
-    chat = _Chat(fields.name(record.get("id"), "id", place))
-    chat.facts += fields.texts(record.get("facts"), "facts", place)
-    system = fields.name(record.get("system"), "system", place) or fields.name(
-        record.get("model"), "model", place
-    )
-    messages = record.get("messages")
+def _chat(record: Mapping[str, Any], key: str, place: Place, options: ReadOptions) -> Chat:
+    request = record.get("request")
+    if isinstance(request, Mapping) and record.get(key) is None:
+        record = {**request, **record}
+    key = "messages" if record.get("messages") is not None else key
+    name, instructions = _system(record, key, place)
+    facts = fields.texts(record.get("facts"), "facts", place)
+    chat = Chat(place, options, facts, name)
+    chat.instruct(instructions)
+    messages = _messages(record.get(key))
     if not isinstance(messages, list):
         problem = "missing" if messages is None else fields.expected("a list", messages)
-        place.error("messages", problem)
+        place.error(key, problem)
         return chat
-    for index, message in enumerate(messages):
-        where = f"messages[{index}]"
-        if not isinstance(message, dict):
-            place.error(where, fields.expected("an object with role and content", message))
-            continue
-        role = fields.text(message.get("role"), f"{where}.role", place).lower()
-        if role in INSTRUCTIONS:
-            instructions = _content(message, where, place)
-            if options.system_prompt == "facts":
-                chat.facts.append(instructions)
-        elif role in TOOLS or not role:
-            continue
-        elif role not in fields.SPEAKERS:
-            place.error(f"{where}.role", f"unknown role {shown(role)}: expected user or assistant")
-        elif (speaker := fields.SPEAKERS[role]) == "user":
-            chat.turns.append(Turn(_content(message, where, place), speaker))
-        elif not _only_calls_tools(message):
-            chat.answers.append(
-                _Answer(
-                    turn=len(chat.turns),
-                    facts=len(chat.facts),
-                    system=fields.name(message.get("model"), f"{where}.model", place) or system,
-                    references=_references(message, f"{where}.", place),
-                    ratings=ratings(message.get("ratings"), f"{where}.ratings", place, options),
-                )
-            )
-            chat.turns.append(Turn(_answer(message, where, place), speaker))
-    if chat.answers:
-        last = chat.answers[-1]
-        last.references += _references(record, "", place)
-        last.ratings = {
-            **ratings(record.get("ratings"), "ratings", place, options),
-            **last.ratings,
-        }
+    beside = next((one for one in ANSWERED if record.get(one) is not None), "")
+    chat.add_all(messages, key, judged=not beside)
+    if beside:
+        answer = last_answer(messages_in({beside: record[beside]}, "assistant"))
+        if answer is not None:
+            chat.add({"model": name, **answer}, beside)
+    if not chat.answers:
+        place.warning(beside or key, "no answer of an assistant: nothing to judge")
     else:
-        place.warning("messages", "no answer of an assistant: nothing to judge")
+        said = ratings(record.get("ratings"), "ratings", place, options)
+        chat.rate_last(references(record, "", place), said)
     return chat
 
 
-def _only_calls_tools(message: Mapping[str, Any]) -> bool:
-    calls = message.get("tool_calls") or message.get("function_call")
-    return bool(calls) and message.get("content") in (None, "", [])
+def _messages(value: Any) -> Any:
+    """A cell of a table may hold messages as JSON, and `datasets` may hold a list for each key."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    if isinstance(value, Mapping) and value and all(isinstance(v, list) for v in value.values()):
+        lists = list(value.values())
+        if len({len(each) for each in lists}) == 1:
+            return [dict(zip(value, each, strict=True)) for each in zip(*lists, strict=True)]
+    return value
 
 
-def _answer(message: Mapping[str, Any], where: str, place: Place) -> str:
-    content = _content(message, where, place)
-    if not content.strip() and isinstance(message.get("content"), str | list):
-        place.warning(f"{where}.content", "empty: kept, as a system that says nothing")
-    return content
+def _system(record: Mapping[str, Any], key: str, place: Place) -> tuple[str, str]:
+    """The name of the chatbot, and its instructions."""
+    model = fields.name(record.get("model"), "model", place)
+    system = record.get("system")
+    if system is None:
+        return model, ""
+    if isinstance(system, list) or key == "conversations":
+        return model, text_of(system, "system", place)
+    name = fields.name(system, "system", place)
+    is_prompt = len(name) > LONG_NAME or "\n" in name or (model and len(name.split()) > 1)
+    return (model, name) if is_prompt else (name or model, "")
 
 
-def _content(message: Mapping[str, Any], field: str, place: Place) -> str:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return fields.text(content, f"{field}.content", place)
-    parts = []
-    for index, part in enumerate(content):
-        if isinstance(part, dict) and part.get("type", "text") == "text":
-            parts.append(fields.text(part.get("text"), f"{field}.content[{index}].text", place))
-        elif not isinstance(part, dict):
-            place.error(f"{field}.content[{index}]", fields.expected("an object", part))
-        else:
-            kind = str(part.get("type"))[:40]
-            place.warning(f"{field}.content[{index}]", f"a part of type {kind!r} is left out")
-    return "\n".join(parts)
+def _rows_of_messages(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    chat, current, number = Chat(place, options), "", 0
+    errors = place.problems.errors
+    for line, value in records(source, place):
+        place.line = line
+        record = renamed(fields.record(value, place), options.columns)
+        key = next((one for one in (*IDS[1:], "dialogue") if record.get(one) is not None), "")
+        dialogue = fields.name(record.get(key), key, place)
+        if number == 0 or dialogue != current:
+            yield from _finished(chat, current or f"{source.label}-{number:06d}", place, errors)
+            system = fields.name(record.get("system"), "system", place)
+            chat, current, number = Chat(place, options, (), system), dialogue, number + 1
+            errors = place.problems.errors
+            place.line = line
+        chat.add(record, "message")
+    yield from _finished(chat, current or f"{source.label}-{number:06d}", place, errors)
 
 
-def _references(holder: Mapping[str, Any], prefix: str, place: Place) -> tuple[str, ...]:
-    plural = fields.texts(holder.get("references"), f"{prefix}references", place)
-    return plural + fields.texts(holder.get("reference"), f"{prefix}reference", place)
+def _finished(chat: Chat, dialogue: str, place: Place, errors: int) -> Iterator[Sample]:
+    if place.problems.errors == errors:
+        yield from chat.samples(dialogue)
+    else:
+        place.problems.skipped += 1
 
 
-READER = Reader("chat", "chat logs: JSON Lines with messages of role and content", recognises, read)
+def _has(key: str) -> Callable[[Source], bool]:
+    return lambda source: key in columns(source)
+
+
+def _is_chat(source: Source) -> bool:
+    names = columns(source)
+    text = "" if source.is_directory else source.text_head.lstrip()
+    return (
+        "messages" in names
+        or {"request", "response"} <= names
+        or (text.startswith("[[") and '"role"' in text[:1000])
+    )
+
+
+def _is_message_rows(source: Source) -> bool:
+    return {"role", "content"} <= columns(source)
+
+
+READER = Reader(
+    "chat",
+    "chat logs: records with messages of role and content (OpenAI, Anthropic)",
+    _is_chat,
+    _conversations("messages"),
+)
+SHAREGPT = Reader(
+    "sharegpt",
+    "ShareGPT: records with conversations of from and value",
+    _has("conversations"),
+    _conversations("conversations"),
+)
+WILDCHAT = Reader(
+    "wildchat",
+    "WildChat, LMSYS-Chat: records with a conversation and a model",
+    _has("conversation"),
+    _conversations("conversation"),
+)
+MESSAGES = Reader(
+    "messages",
+    "a message in each record or row: role, content, perhaps conversation_id",
+    _is_message_rows,
+    _rows_of_messages,
+)

@@ -1,7 +1,11 @@
 """JSON records one at a time, from JSON Lines or from one big array, in bounded memory.
 
-    {"a": 1}                      [{"a": 1},
-    {"a": 2}                       {"a": 2}]
+    {"a": 1}                      [{"a": 1},                 {                  {"data": [{"a": 1},
+    {"a": 2}                       {"a": 2}]                   "a": 1                     {"a": 2}]}
+                                                             }
+
+Objects may be spread over lines, one after the other. An object that only wraps a list of records
+(`data`, `runs`, ...: see `WRAPPERS`), as services answer, stands for these records.
 
 An array is decoded element by element over a window of text. The window doubles whenever it holds
 no whole element, so that the work stays linear in the size of the file. A broken element of an
@@ -33,9 +37,76 @@ _MARGIN = 32
 
 def json_records(source: Source, place: Place) -> Iterator[tuple[int, Any]]:
     """(line where it starts, value) of each element or line that is valid JSON."""
-    if source.text_head.lstrip().startswith("["):
+    text = source.text_head.lstrip()
+    if text.startswith("["):
         return array_elements(source.text(place), place, source.tell_unread, source.limits)
-    return _line_records(source, place)
+    first_line = text.partition("\n")[0].rstrip()
+    if text.startswith("{") and first_line.endswith(("{", "[", ",")):
+        values = _spread_values(source, place)
+    else:
+        values = _line_records(source, place)
+    return _without_wrapper(values) if _WRAPPED.search(text) else values
+
+
+WRAPPERS = (
+    "data", "items", "records", "rows", "results", "examples", "samples", "logs", "traces", "runs",
+    "spans", "chats", "dialogues", "dialogs", "conversations",
+)  # fmt: skip
+"""What services and people call the list of records that a file is."""
+_WRAPPED = re.compile(r'"(?:' + "|".join(WRAPPERS) + r')"\s*:\s*\[\s*[{\[]')
+_TURN = {"from", "role", "value", "speaker", "author", "lc", "message.role"}
+"""By these, the elements of a list are turns of one conversation."""
+
+
+def wrapped_records(value: Any) -> list[Any] | None:
+    """The records that an object wraps; None where it is a record itself."""
+    if type(value) is not dict:
+        return None
+    for key in WRAPPERS:
+        held = value.get(key)
+        if isinstance(held, list) and held and isinstance(held[0], dict | list):
+            others = [one for one in value if one not in (key, "meta", "metadata", "pagination")]
+            is_turn = isinstance(held[0], dict) and not _TURN.isdisjoint(held[0])
+            long = [one for one in others if isinstance(value[one], list | dict)]
+            if is_turn or (long and not {"features"} >= set(long)):
+                return None
+            return [
+                one["row"] if isinstance(one, dict) and isinstance(one.get("row"), dict) else one
+                for one in held
+            ]
+    return None
+
+
+def _without_wrapper(values: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    for line, value in values:
+        inner = wrapped_records(value)
+        if inner is None:
+            yield line, value
+        else:
+            yield from ((line, one) for one in inner)
+
+
+def _spread_values(source: Source, place: Place) -> Iterator[tuple[int, Any]]:
+    """Objects over several lines, one after the other. After a broken one, reading goes on at the
+    next line that starts with a brace."""
+    window = _Window(source.text(place), source.tell_unread, source.limits)
+    window.skip_space()
+    while window.char():
+        line = window.line
+        try:
+            value, text = window.decode()
+        except (ValueError, RecursionError) as error:
+            place.line = window.line
+            place.error("", _json_problem(error, window.text, window.position))
+            place.problems.skipped += 1
+            try:
+                window.position += 1
+                window.resume("")
+            except UnreadableError:
+                return
+            continue
+        yield line, _fit(value, place, line) if "\\u" in text else value
+        window.skip_space()
 
 
 def _line_records(source: Source, place: Place) -> Iterator[tuple[int, Any]]:
@@ -64,9 +135,29 @@ def first_keys(source: Source) -> set[str]:
     if not text.startswith("{"):
         return set()
     try:
-        return set(_decoder.raw_decode(text)[0])
+        record = _decoder.raw_decode(text)[0]
     except (ValueError, RecursionError):  # cut off at the end of the head, or broken
-        return set(_KEY.findall(text))
+        return all_keys(source)
+    inner = wrapped_records(record)
+    if inner is not None:
+        record = inner[0]
+    return set(record) if isinstance(record, dict) else set()
+
+
+def first_record(source: Source) -> Any:
+    """The first record, or None where the start of the file does not hold it whole."""
+    text = source.text_head.lstrip().removeprefix("[").lstrip()
+    try:
+        record = _decoder.raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        return None
+    inner = wrapped_records(record)
+    return record if inner is None else inner[0]
+
+
+def all_keys(source: Source) -> set[str]:
+    """All keys in the start of the file, at any depth."""
+    return set(_KEY.findall(source.text_head))
 
 
 def array_elements(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -23,9 +23,11 @@ from typing import Any, Literal, get_args
 from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import InputError, Problem, UsageError, did_you_mean
 from dialeval.limits import USUAL, USUAL_LIMITS, Limits
-from dialeval.readers.detect import detect
+from dialeval.readers.containers import columns as columns_of
+from dialeval.readers.detect import LOGS, detect, log_files
 from dialeval.readers.id_set import IdSet
-from dialeval.readers.plain_record import ALIASES, NAMES
+from dialeval.readers.memory import InMemory, is_in_memory
+from dialeval.readers.plain_record import ALIASES, NAMES, PROMPTS
 from dialeval.readers.rating_columns import quality_of
 from dialeval.readers.reader import (
     KEPT_PROBLEMS,
@@ -37,7 +39,7 @@ from dialeval.readers.reader import (
     SystemPrompt,
     UnreadableError,
 )
-from dialeval.readers.source import Source
+from dialeval.readers.source import Source, stem
 from dialeval.registry import READERS
 from dialeval.sample import Sample
 
@@ -48,7 +50,7 @@ PathLike = str | os.PathLike[str]
 
 
 def load(
-    *paths: PathLike,
+    *paths: PathLike | Any,
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     ratings: Sequence[str] = (),
@@ -59,7 +61,8 @@ def load(
     limit: int | None = None,
     seed: int | None = None,
 ) -> Samples:
-    """Samples from files, folders, `-` (standard input) or data sets by name (`fed`).
+    """Samples from files, folders, `-` (standard input) or data sets by name (`fed`), and from
+    lists of dicts, data frames (pandas, polars), Arrow tables and `datasets.Dataset`.
 
     format   name of a reader; None: found from the content of each file
     columns  field -> its name in the files: {"response": "bot_answer"}
@@ -80,19 +83,25 @@ def load(
     if seed is not None and limit is None:
         raise UsageError("a seed chooses a random selection: say with limit how large it is to be")
     options = read_options(columns or {}, ratings, scales or {}, system_prompt)
-    opened, problems = open_sources(paths, format, Limits(largest_record))
+    opened, problems = open_sources(paths, format, Limits(largest_record), options.columns)
     if problems:
         raise InputError(problems)
-    check_system_prompt(system_prompt, {reader.name for _, reader in opened})
+    if not any(_may_hold_instructions(source) for source, _ in opened):
+        check_system_prompt(system_prompt, {reader.name for _, reader in opened})
     return Samples(opened, options, bad, limit, seed, format=format)
 
 
 def check_system_prompt(system_prompt: SystemPrompt, formats: Set[str]) -> None:
     """Raises `UsageError` where something is asked for that no file of these formats has."""
-    if system_prompt != "leave-out" and "chat" not in formats:
+    if system_prompt != "leave-out" and formats.isdisjoint((*LOGS, "transcript")):
         raise UsageError(
-            f"system_prompt={system_prompt!r} is for chat logs (format chat), and none is given"
+            f"system_prompt={system_prompt!r} is for chat logs ({', '.join(LOGS)}, transcript),"
+            " and none is given"
         )
+
+
+def _may_hold_instructions(source: Source) -> bool:
+    return not columns_of(source).isdisjoint(("system_prompt", *PROMPTS))
 
 
 def read_options(
@@ -107,11 +116,12 @@ def read_options(
             f"system_prompt must be one of {', '.join(get_args(SystemPrompt))}, not"
             f" {system_prompt!r}"
         )
+    fields = NAMES | {"messages"}
     for field in columns:
-        if field not in NAMES:
+        if field not in fields:
             raise UsageError(
-                f"columns: there is no field {field!r}.{did_you_mean(field, NAMES)}"
-                f" Fields: {', '.join(sorted(NAMES))}"
+                f"columns: there is no field {field!r}.{did_you_mean(field, fields)}"
+                f" Fields: {', '.join(sorted(fields))}"
             )
     for quality, scale in scales.items():
         if len(scale) != 2 or not scale[0] < scale[1]:
@@ -129,24 +139,84 @@ def read_options(
 
 
 def open_sources(
-    paths: Sequence[PathLike], format: str | None, limits: Limits = USUAL_LIMITS
+    paths: Sequence[PathLike | Any],
+    format: str | None,
+    limits: Limits = USUAL_LIMITS,
+    columns: Collection[str] = (),
 ) -> tuple[list[tuple[Source, Reader]], list[Problem]]:
-    """The sources that can be read, with their readers, and what is wrong with the others."""
+    """The sources that can be read, with their readers, and what is wrong with the others.
+
+    `columns` are the fields that the user has mapped.
+    """
     chosen = None if format is None else READERS.get(format)
     opened: list[tuple[Source, Reader]] = []
     problems: list[Problem] = []
     labels: set[str] = set()
-    for target in (target for path in paths for target in resolve(path)):
-        source = Source(target.path, limits=limits)
-        source.label = _unique(source.label, labels)
-        known = READERS.get(target.format) if target.format else None
+    for source, known in _sources(paths, limits):
+        reader = chosen or (READERS.get(known) if known else None)
         try:
             source.check()
-            opened.append((source, chosen or known or detect(source)))
+            if (source.is_directory and reader is None) or (reader and not _reads(reader, source)):
+                found = _of_folder(source, reader, columns)
+            else:
+                found = [(source, reader or detect(source, columns=columns))]
         except UnreadableError as error:
             hint = name_hint(source.name) if source.is_missing else ""
             problems.append(Problem(source.name, error.line, error.field, error.problem + hint))
+            continue
+        for one, _ in found:
+            one.label = _unique(one.label, labels)
+        opened += found
     return opened, problems
+
+
+def _sources(paths: Sequence[PathLike | Any], limits: Limits) -> Iterator[tuple[Source, str]]:
+    """What is to be read, and the format that it is known to have."""
+    for path in paths:
+        if is_in_memory(path):
+            yield InMemory(path, limits=limits), ""
+        elif isinstance(path, str | os.PathLike):
+            for target in resolve(path):
+                yield Source(target.path, limits=limits), target.format
+        else:
+            raise UsageError(
+                f"expected names of files, lists of dicts or data frames, not {path!r}"[:300]
+            )
+
+
+def _reads(reader: Reader, source: Source) -> bool:
+    """Whether the reader that was named takes this source whole; of a folder, it may take each
+    file instead."""
+    return not source.is_directory or reader.recognises(source)
+
+
+def _of_folder(
+    folder: Source, reader: Reader | None, columns: Collection[str]
+) -> list[tuple[Source, Reader]]:
+    """A folder that a reader knows, or else the logs in it."""
+    try:
+        return [(folder, reader if reader else detect(folder, columns=columns))]
+    except UnreadableError:
+        files, others = log_files(folder.path)
+        if not files:
+            raise
+    found, strange = [], []
+    for path in files:
+        inside = path.relative_to(folder.path)
+        label = (inside.parent / stem(path)).as_posix()
+        source = folder.beside(path, label)
+        try:
+            found.append((source, reader or detect(source, columns=columns)))
+        except UnreadableError as error:
+            strange.append((path, error))
+    if not found:
+        path, first = strange[0]
+        raise UnreadableError(f"{path.name}: {first.problem}", first.line, first.field)
+    left_out = [str(path.relative_to(folder.path)) for path in (*others, *dict(strange))]
+    if left_out:
+        listed = ", ".join(left_out[:10]) + (", ..." if len(left_out) > 10 else "")
+        found[0][0].remark = f"left out, as no reader knows it: {listed}"
+    return found
 
 
 def _unique(label: str, taken: set[str]) -> str:
@@ -269,6 +339,8 @@ class Samples:
         rated: set[str] = set()
         for number, (source, _) in enumerate(self._sources):
             place = Place(problems, source.name)
+            if source.remark:
+                place.warning("", source.remark)
             before, is_empty = problems.errors, True
             try:
                 for sample in self._samples_of(number, place):

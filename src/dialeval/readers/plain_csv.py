@@ -19,13 +19,21 @@ from typing import Any
 
 from dialeval.errors import did_you_mean
 from dialeval.limits import Limits
-from dialeval.readers.plain_record import NAMES, maker, renamed
+from dialeval.readers.plain_record import (
+    NAMES,
+    PROMPTS,
+    RESPONSES,
+    maker,
+    renamed,
+    unread,
+    without_path,
+)
 from dialeval.readers.rating_columns import (
+    RatingColumn,
     half_named,
     is_reference,
     rating_columns,
     read_ratings,
-    unused,
 )
 from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
@@ -102,6 +110,7 @@ def column_names(cells: list[str]) -> list[str]:
 def _delimiter(source: Source, options: ReadOptions) -> str:
     """Comma or semicolon: whichever finds more of the columns that we know."""
     known = {*NAMES, *options.columns.values(), *options.ratings}
+    known |= {column.partition(".")[0] for column in options.columns.values()}
 
     def found(delimiter: str) -> tuple[int, int]:
         names = column_names(first_row(source, delimiter))
@@ -127,10 +136,10 @@ def _read(source: Source, place: Place, options: ReadOptions, delimiter: str) ->
     columns = rating_columns(header, options)
     if mixed := half_named(columns):
         raise UnreadableError(f"some raters of {mixed!r} are named and others are not", 1, "header")
-    if ignored := unused(header, columns, options):
+    if ignored := _ignored(header, columns, options):
         listed = f"not used: {', '.join(ignored)}. Name columns of ratings with --rating"
         place.warning("header", listed, "unused-columns", ignored)
-    make = maker(source.label, ReadOptions(texts=options.texts))
+    make = maker(source.label, options.without_names())
     number = 0
     for number, (line, cells) in enumerate(table, 1):
         place.line = line
@@ -143,7 +152,7 @@ def _read(source: Source, place: Place, options: ReadOptions, delimiter: str) ->
         rated = read_ratings(row, columns, place, options)
         if options.columns:
             row = renamed(row, options.columns)
-        record = {key: _value(key, cell) for key, cell in row.items() if key in READ}
+        record = {key: _value(key, cell, row) for key, cell in row.items() if key in READ}
         record["references"] = _references(row)
         sample = make(record, number, place, rated)
         if place.problems.errors == errors:
@@ -154,9 +163,25 @@ def _read(source: Source, place: Place, options: ReadOptions, delimiter: str) ->
         raise UnreadableError("there is a header but no row below it", 1)
 
 
-def _value(key: str, cell: str) -> Any:
+def _ignored(
+    header: list[str], columns: list[RatingColumn], options: ReadOptions
+) -> tuple[str, ...]:
+    rated = {column.column for column in columns}
+    return tuple(
+        name
+        for name in (*unread(header, options.columns), "ratings", "variants")
+        if name in header and name not in rated and not is_reference(name)
+    )
+
+
+def _value(key: str, cell: Any, row: dict[str, Any]) -> Any:
+    if not isinstance(cell, str):  # from inside a cell that holds JSON
+        return cell
     if key == "context":
-        return split_cell(cell)
+        is_lookup = SEPARATOR not in cell and not row.keys().isdisjoint(PROMPTS)
+        return cell if is_lookup else split_cell(cell)
+    if key in PROMPTS or key == "history":
+        return cell or None
     if key in ("facts", "fact"):
         return [part for part in split_cell(cell) if part]
     return restored(cell) if key in JOINED else cell
@@ -168,13 +193,13 @@ def split_cell(cell: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _references(row: dict[str, str]) -> list[str]:
+def _references(row: dict[str, Any]) -> list[str]:
     """All references of a row; empty cells mean that there are fewer."""
     return [
         part
         for column, cell in row.items()
         if column in ("references", "reference") or is_reference(column)
-        for part in split_cell(cell)
+        for part in (split_cell(cell) if isinstance(cell, str) else cell)
         if part
     ]
 
@@ -184,8 +209,10 @@ def _check_header(header: list[str], options: ReadOptions) -> None:
         raise UnreadableError("the file is empty")
     if twice := sorted({name for name in header if header.count(name) > 1}):
         raise UnreadableError(f"the column {twice[0]!r} occurs twice", 1, "header")
-    needed = [options.columns.get("response", "response")] if options.texts else []
-    for column in (*needed, *options.columns.values()):
+    named = [without_path(column, header) for column in options.columns.values()]
+    if options.texts and "response" not in options.columns and RESPONSES.isdisjoint(header):
+        named.insert(0, "response")
+    for column in named:
         if column not in header:
             raise UnreadableError(
                 f"there is no column {column!r}.{did_you_mean(column, header)} The first line must"
@@ -208,7 +235,7 @@ def _check_header(header: list[str], options: ReadOptions) -> None:
 def _recognises(delimiters: str) -> Callable[[Source], bool]:
     def recognises(source: Source) -> bool:
         return any(
-            len(names) > 1 and "response" in names
+            len(names) > 1 and not RESPONSES.isdisjoint(names)
             for names in (column_names(first_row(source, each)) for each in delimiters)
         )
 

@@ -8,26 +8,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from dialeval.readers import fields
-from dialeval.readers.json_stream import first_keys, json_records
-from dialeval.readers.plain_record import ALIASES, NAMES, maker
-from dialeval.readers.reader import Place, Reader, ReadOptions
+from dialeval.readers.containers import check_paths
+from dialeval.readers.json_stream import first_keys, first_record, json_records
+from dialeval.readers.messages import is_message
+from dialeval.readers.plain_record import RESPONSES, maker, unread
+from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.sample import Ratings, Sample
 
 NO_RATINGS: Ratings = {}
+MOST_KINDS = 1000
+"""Sets of keys that are remembered, so that each is looked at once."""
 
 
 def recognises(source: Source) -> bool:
-    return not first_keys(source).isdisjoint(("response", "context", "variants"))
+    keys = first_keys(source)
+    return not keys.isdisjoint(("context", "variants")) or not keys.isdisjoint(RESPONSES)
 
 
 def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    if options.texts and not _is_mapped(options) and not recognises(source):
+        raise UnreadableError(_unknown(source))
+    check_paths(source, options)
     make = maker(source.label, options)
     problems = place.problems
-    known = {*NAMES, *ALIASES, *options.columns.values(), *options.ratings}
+    seen: set[frozenset[str]] = set()
     unknown: dict[str, None] = {}
     number = 0
     for line, record in json_records(source, place):
@@ -36,8 +46,12 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
         errors = problems.errors
         if type(record) is dict:
             sample = make(record, number, place, NO_RATINGS)
-            if not record.keys() <= known:
-                unknown.update(dict.fromkeys(key for key in record if key not in known))
+            if (keys := frozenset(record)) not in seen:
+                if len(seen) == MOST_KINDS:
+                    seen.clear()
+                seen.add(keys)
+                names = unread(record, options.columns)
+                unknown.update(dict.fromkeys(name for name in names if name not in options.ratings))
             if problems.errors == errors:
                 yield sample
                 continue
@@ -46,8 +60,74 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
         problems.skipped += 1
     if unknown:
         place.line = 0
-        names = tuple(sorted(unknown)[:20])
-        place.warning("", f"not used: {', '.join(names)}", "unused-columns", names)
+        names = sorted(unknown)[:20]
+        place.warning("", f"not used: {', '.join(names)}", "unused-columns", tuple(names))
 
 
-READER = Reader("jsonl", "JSON Lines with context, response, references, ratings", recognises, read)
+def _is_mapped(options: ReadOptions) -> bool:
+    return not RESPONSES.isdisjoint(options.columns)
+
+
+ANSWER_WORDS = ("bot", "assistant", "reply", "answer", "respon", "output", "complet", "generat")
+PROMPT_WORDS = ("user", "human", "question", "prompt", "query", "input", "ask", "message")
+"""How the names of answers and of prompts start in logs that nobody has seen."""
+
+
+def _unknown(source: Source) -> str:
+    """What stands in records that no reader knows, and what to type."""
+    record = first_record(source)
+    if not isinstance(record, dict):
+        names = sorted(first_keys(source))
+        found = f"they hold {', '.join(names[:12])}" if names else "they are no objects"
+        return f"records of an unknown form: {found}. {HOW_TO_MAP}"
+    texts, lists = _paths(record)
+    found = f"records of an unknown form: they hold {', '.join(list(record)[:12])}"
+    if lists:
+        return f"{found}. If {lists[0]} is the conversation, add --map messages={lists[0]}"
+    answer = _like(texts, ANSWER_WORDS)
+    prompt = _like([path for path in texts if path != answer], PROMPT_WORDS)
+    if not answer:
+        named = f" Texts are at {', '.join(texts[:8])}." if texts else ""
+        return f"{found}.{named} {HOW_TO_MAP}"
+    asked = f" --map prompt={prompt}" if prompt else ""
+    return f"{found}. If {answer} is what the bot said, add --map response={answer}{asked}"
+
+
+HOW_TO_MAP = (
+    "Say where the answer is: --map response=NAME --map prompt=NAME (a.b for b in a), or the whole"
+    " conversation: --map messages=NAME. See: dialeval data formats"
+)
+
+
+def _paths(value: Any, path: str = "", depth: int = 0) -> tuple[list[str], list[str]]:
+    """Where texts stand, and where lists of messages do."""
+    texts: list[str] = []
+    lists: list[str] = []
+    items = value.items() if isinstance(value, dict) else enumerate(value[:3])
+    for key, held in items:
+        place = f"{path}.{key}" if path else str(key)
+        if isinstance(held, str) and held.strip():
+            texts.append(place)
+        elif isinstance(held, list) and held and is_message(held[0]):
+            lists.append(place)
+        elif isinstance(held, dict | list) and depth < 4:
+            inner = _paths(held, place, depth + 1)
+            texts += inner[0]
+            lists += inner[1]
+    return texts, lists
+
+
+def _like(paths: list[str], words: tuple[str, ...]) -> str:
+    for word in words:
+        for path in paths:
+            if re.search(rf"(^|[._-]){word}", path.lower()) and not path.lower().endswith("id"):
+                return path
+    return ""
+
+
+READER = Reader(
+    "jsonl",
+    "JSON Lines with context or prompt, response or completion, references, ratings",
+    recognises,
+    read,
+)

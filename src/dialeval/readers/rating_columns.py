@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialeval.readers.plain_record import NAMES
 from dialeval.readers.rating_values import number, rating
 from dialeval.readers.reader import Place, ReadOptions
 from dialeval.sample import Rating
@@ -92,15 +91,3 @@ def read_ratings(
 def is_reference(column: str) -> bool:
     """`reference_1`, `references2`: a further reference."""
     return _REFERENCE.fullmatch(column) is not None
-
-
-def unused(
-    header: Iterable[str], columns: Sequence[RatingColumn], options: ReadOptions
-) -> tuple[str, ...]:
-    """The columns that nobody reads, for a warning."""
-    used = {
-        *NAMES - {"ratings", "variants"},
-        *(column.column for column in columns),
-        *options.columns.values(),
-    }
-    return tuple(name for name in header if name not in used and not is_reference(name))

@@ -73,6 +73,10 @@ class ReadOptions:
     texts: bool = True
     system_prompt: SystemPrompt = "leave-out"
 
+    def without_names(self) -> ReadOptions:
+        """For records whose columns were looked up and whose ratings were read."""
+        return replace(self, columns=MappingProxyType({}), ratings=())
+
     def to_record(self) -> dict[str, Any]:
         """What was said, for a manifest."""
         record = {

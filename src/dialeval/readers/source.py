@@ -48,6 +48,10 @@ class Source:
         self.handed_out = 0
         """Characters or rows that left this source in this pass."""
         self._unread = 0
+        self.known_columns: frozenset[str] | None = None
+        """What `containers.columns` found here."""
+        self.remark = ""
+        """What is to be told of where it came from."""
 
     def beside(self, path: str | os.PathLike[str], label: str = "") -> Source:
         """Another file that belongs to this input, with the same limits."""

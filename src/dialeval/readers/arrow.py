@@ -1,0 +1,258 @@
+"""Tables in columns: Parquet, Arrow files, folders of Hugging Face `datasets`, frames in memory.
+
+    folder/                          what `Dataset.save_to_disk` writes
+        data-00000-of-00002.arrow    an Arrow stream
+        state.json                   names the Arrow files in their order
+        dataset_info.json
+    folder/dataset_dict.json         {"splits": ["train", "test"]}: such a folder for each split
+
+The packages `datasets`, pandas and polars are not needed: Arrow reads their files, and takes their
+frames by the Arrow PyCapsule interface (`__arrow_c_stream__`). Rows come one at a time, and none
+may be larger than the limits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dialeval.limits import Limits
+from dialeval.readers.memory import InMemory
+from dialeval.readers.reader import UnreadableError
+from dialeval.readers.source import Source
+
+BATCH = 1024
+PARQUET = b"PAR1"
+ARROW_FILE = b"ARROW1"
+ARROW_STREAM = b"\xff\xff\xff\xff"
+"""How the three kinds of file start; a stream starts with the mark of a message."""
+
+Rows = Iterator[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """An open table: the names of its columns, how many rows it has (None: unknown), its rows."""
+
+    names: list[str]
+    count: int | None
+    rows: Callable[[list[str]], Rows]
+
+
+def is_arrow(source: Source) -> bool:
+    if isinstance(source, InMemory):
+        return True
+    if source.is_directory:
+        return bool(_dataset_files(source.path))
+    return source.head.startswith((PARQUET, ARROW_FILE, ARROW_STREAM))
+
+
+def column_names(source: Source) -> list[str]:
+    with opened(source) as table:
+        return table.names
+
+
+def rows(source: Source, wanted: Callable[[list[str]], list[str]] = lambda names: names) -> Rows:
+    """The rows with the columns that are `wanted` of those that there are."""
+    number = 0
+    with opened(source) as table:
+        if len(table.names) > source.limits.columns:
+            problem = f"the table has more than {source.limits.columns:,} columns"
+            raise UnreadableError(source.limits.exceeded(problem))
+        left = table.count
+        source.handed_out = left or 0
+        found = table.rows(wanted(table.names))
+        while True:
+            with _told(source, number):
+                row = next(found, None)
+            if row is None:
+                return
+            number += 1
+            if left is not None:
+                left -= 1
+                source.tell_unread(left)
+            yield row
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[Columns]:
+    if isinstance(source, InMemory):
+        yield _in_memory(source)
+    elif source.is_directory:
+        yield _of_dataset(source)
+    else:
+        _ = source.head  # it opens the file anew: before it is read, and kept
+        with source.seekable() as file:
+            with _told(source):
+                table = _of_file(file, source)
+            yield table
+
+
+@contextmanager
+def _told(source: Source, row: int = 0) -> Iterator[None]:
+    """A damaged file makes pyarrow raise any of these, depending on where the damage is."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (
+        pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError
+    ) as error:  # fmt: skip
+        kind = "Parquet" if source.head.startswith(PARQUET) else "Arrow"
+        first = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise UnreadableError(f"not a valid {kind} file: {first}", row) from error
+
+
+def _of_file(file: Any, source: Source) -> Columns:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if source.head.startswith(PARQUET):
+        table = pq.ParquetFile(file, page_checksum_verification=True)
+        names = [str(name) for name in table.schema_arrow.names]
+        count = table.metadata.num_rows
+        return Columns(names, count, lambda names: rows_within(file, names, source.limits))
+    if source.head.startswith(ARROW_FILE):
+        reader = pa.ipc.open_file(file)
+        batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+    else:
+        reader = batches = pa.ipc.open_stream(file)
+    names = [str(name) for name in reader.schema.names]
+    return Columns(names, None, lambda names: _rows_of(batches, names, source.limits))
+
+
+def _in_memory(source: InMemory) -> Columns:
+    import pyarrow as pa
+
+    if source.stream is None:
+        records = source.records
+        names = list(dict.fromkeys(str(key) for one in records[:100] for key in one))
+        return Columns(names, len(records), lambda names: map(dict, records))
+    reader = pa.RecordBatchReader.from_stream(source.stream)
+    names = [str(name) for name in reader.schema.names]
+    return Columns(names, None, lambda names: _rows_of(reader, names, source.limits))
+
+
+def _dataset_files(folder: Path) -> list[Path]:
+    """The Arrow files of a folder that `datasets` wrote, in their order; none where it is none."""
+    if splits := _json_object(folder / "dataset_dict.json").get("splits"):
+        names = [str(name) for name in splits if os.sep not in str(name)]
+        return [path for name in names for path in _dataset_files(folder / name)]
+    listed = _json_object(folder / "state.json").get("_data_files")
+    if not isinstance(listed, list):
+        return []
+    names = [str(one.get("filename")) for one in listed if isinstance(one, dict)]
+    return [folder / name for name in names if Path(name).name == name]
+
+
+def _json_object(path: Path) -> Mapping[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _of_dataset(source: Source) -> Columns:
+    files = [source.beside(path) for path in _dataset_files(source.path)]
+
+    def rows_of_all(names: list[str]) -> Rows:
+        for file in files:
+            try:
+                yield from rows(file, lambda _: names)
+            except UnreadableError as error:
+                error.path = error.path or file.name
+                raise
+
+    return Columns(column_names(files[0]), None, rows_of_all)
+
+
+def _rows_of(batches: Any, columns: list[str], limits: Limits) -> Rows:
+    number = 0
+    for batch in batches:
+        chosen = batch.select([batch.schema.get_field_index(name) for name in columns])
+        for start in range(0, len(chosen), BATCH):
+            yield from _spelled_out(chosen.slice(start, BATCH), number + start, limits)
+        number += len(batch)
+
+
+def rows_within(file: Any, columns: list[str], limits: Limits) -> Iterator[dict[str, Any]]:
+    """The rows, of which none may be larger than the limits, in memory that they bound.
+
+    A few kB can hold the same large text a thousand times, by a dictionary. So texts are read as
+    dictionaries, and spelled out where that is little; else one row at a time. Texts within lists
+    and structs are spelled out by Arrow: it cannot put dictionaries of several row groups together.
+    """
+    import pyarrow.parquet as pq
+
+    plain = pq.ParquetFile(file)
+    leaves = [plain.schema.column(number) for number in range(len(plain.schema))]
+    texts = [
+        leaf.path
+        for leaf in leaves
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.path in plain.schema_arrow.names
+    ]
+    table = pq.ParquetFile(file, read_dictionary=texts, page_checksum_verification=True)
+    number = 0
+    for batch in table.iter_batches(batch_size=BATCH, columns=columns):
+        yield from _spelled_out(batch, number, limits)
+        number += len(batch)
+
+
+def _spelled_out(batch: Any, before: int, limits: Limits) -> Rows:
+    """The rows of a batch: all at once where they are small, else one at a time."""
+    import pyarrow as pa
+
+    if sum(map(_size, batch.columns)) <= limits.record:
+        spelled = pa.schema([pa.field(each.name, _spelled(each.type)) for each in batch.schema])
+        yield from pa.Table.from_batches([batch]).cast(spelled).to_pylist()
+        return
+    for place in range(len(batch)):
+        row = batch.slice(place, 1)
+        if sum(map(_size, row.columns)) > limits.record:
+            raise UnreadableError(limits.long_record(), before + place + 1)
+        yield from row.to_pylist()
+
+
+def _spelled(kind: Any) -> Any:
+    """The type without dictionaries."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_struct(kind):
+        return pa.struct(
+            [kind.field(n).with_type(_spelled(kind.field(n).type)) for n in range(kind.num_fields)]
+        )
+    if pa.types.is_map(kind):
+        return pa.map_(_spelled(kind.key_type), _spelled(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_spelled(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_spelled(kind.value_type)))
+    return kind
+
+
+def _size(array: Any) -> int:
+    """How many bytes its texts have at most, spelled out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        used = array.dictionary.take(pc.unique(array.indices).drop_null())
+        longest = pc.max(pc.binary_length(used)).as_py() if len(used) else 0
+        return len(array) * (longest or 0)
+    if pa.types.is_struct(kind):
+        return sum(map(_size, array.flatten()))
+    if pa.types.is_map(kind):
+        start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return _size(array.keys[start:end]) + _size(array.items[start:end])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _size(array.flatten())
+    return int(array.nbytes)
