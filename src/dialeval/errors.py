@@ -7,6 +7,7 @@ wrong, where, and what to do next. Anything else that escapes is a bug in dialev
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -55,18 +56,53 @@ class Problem:
 
 
 SHOWN_PROBLEMS = 20
+SHOWN_LINES = 5
+_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+"""What differs between alike problems: values, and places in a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemGroup:
+    """Problems of one file that say the same of several places."""
+
+    problems: tuple[Problem, ...]
+
+    @property
+    def severity(self) -> Severity:
+        return self.problems[0].severity
+
+    def __str__(self) -> str:
+        first, *others = self.problems
+        if not others:
+            return str(first)
+        lines = list(dict.fromkeys(problem.line for problem in others))
+        listed = ", ".join(map(str, lines[:SHOWN_LINES]))
+        more = ", ..." if len(lines) > SHOWN_LINES else ""
+        where = f", at line{'s' if len(lines) > 1 else ''} {listed}{more}" if lines[0] else ""
+        return f"{first} (and {len(others):,} more like it{where})"
+
+
+def grouped(problems: Iterable[Problem]) -> list[ProblemGroup]:
+    """Alike problems together, in the order in which the first of each kind occurred."""
+    found: dict[tuple[str, ...], list[Problem]] = {}
+    for one in problems:
+        alike = (_PARTICULAR.sub("", text) for text in (one.field, one.problem))
+        found.setdefault((one.path, one.severity, *alike), []).append(one)
+    return [ProblemGroup(tuple(group)) for group in found.values()]
 
 
 class InputError(DialevalError):
-    """Input files hold errors: all of them, not only the first; the message shows 20."""
+    """Input files hold errors: all of them, not only the first; the message shows 20 kinds."""
 
     exit_code = 2
 
     def __init__(self, problems: Sequence[Problem], hidden: int = 0) -> None:
         self.problems = tuple(problems)
         self.hidden = hidden
-        lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
-        if more := len(self.problems) - len(lines) + hidden:
+        groups = grouped(self.problems)[:SHOWN_PROBLEMS]
+        lines = [str(group) for group in groups]
+        told = sum(len(group.problems) for group in groups)
+        if more := len(self.problems) - told + hidden:
             lines.append(f"... and {more:,} more")
         super().__init__("\n".join(lines))
 

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from dialeval.errors import InputError, UsageError
+from dialeval.errors import InputError, Problem, UsageError
 from dialeval.readers import check, convert, formats, load
 from dialeval.readers.id_set import IdSet
 from dialeval.registry import READERS
@@ -45,12 +45,51 @@ def test_bad_records_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
     assert samples.skipped == 2
 
 
-def test_a_thousand_errors_are_kept_twenty_shown_and_the_rest_counted(tmp_path: Path) -> None:
+def test_a_thousand_errors_are_kept_and_alike_ones_share_a_line(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", {"response": "a"}, *["{"] * 1500)
-    with pytest.raises(InputError, match=r"\.\.\. and 1,480 more") as caught:
+    with pytest.raises(InputError) as caught:
         list(load(path))
     assert len(caught.value.problems) == 1000
-    assert len(str(caught.value).splitlines()) == 21
+    told = "column 2 (and 999 more like it, at lines 3, 4, 5, 6, 7, ...)"
+    assert str(caught.value).splitlines() == [
+        f"{path}:2: invalid JSON: Expecting property name enclosed in double quotes at {told}",
+        "... and 500 more",
+    ]
+
+
+def test_twenty_kinds_of_error_are_shown_and_the_rest_counted() -> None:
+    problems = [Problem("a", line, "x" * (1 + line // 2), "missing") for line in range(1, 60)]
+    lines = str(InputError(problems, hidden=3)).splitlines()
+    assert lines[1] == "a:2: xx: missing (and 1 more like it, at line 3)"
+    # the first kind has one problem, the next nineteen have two each
+    assert (len(lines), lines[-1]) == (21, f"... and {59 - 39 + 3} more")
+
+
+def test_unknown_records_get_one_line_that_says_what_to_type(tmp_path: Path) -> None:
+    turns = [{"speaker": "user", "text": "hi"}, {"speaker": "bot", "text": "hello"}]
+    dialogs = write(tmp_path / "d.jsonl", *[{"at": n, "log": {"dialog": turns}} for n in range(30)])
+    with pytest.raises(InputError) as caught:
+        list(load(dialogs))
+    assert str(caught.value) == (
+        f"{dialogs}: records of an unknown form: they hold at, log. If log.dialog is the"
+        " conversation, add --map messages=log.dialog"
+    )
+    assert len(list(load(dialogs, columns={"messages": "log.dialog"}))) == 30
+    pairs = write(tmp_path / "p.jsonl", *[{"user_says": "hi", "bot_says": "hello"}] * 30)
+    with pytest.raises(InputError) as caught:
+        list(load(pairs))
+    assert str(caught.value).endswith("add --map response=bot_says --map prompt=user_says")
+    columns = {"response": "bot_says", "prompt": "user_says"}
+    assert len(list(load(pairs, columns=columns))) == 30
+
+
+def test_a_name_that_no_record_has_is_one_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", *[{"user_says": "hi", "bot_says": "hello"}] * 30)
+    with pytest.raises(InputError, match=r"no record has 'bot_sys'. Did you mean 'bot_says'") as e:
+        list(load(path, columns={"response": "bot_sys"}))
+    assert len(e.value.problems) == 1
+    with pytest.raises(InputError, match=r"nothing stands at 'bot_says.text' \(and 29 more"):
+        list(load(path, columns={"response": "bot_says.text"}))
 
 
 def test_warnings_do_not_crowd_out_errors(tmp_path: Path) -> None:

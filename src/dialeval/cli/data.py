@@ -185,11 +185,17 @@ def check(
     map: Columns = None,
     rating: RatingColumns = None,
     scale: Scales = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="List alike problems one by one, not together.")
+    ] = False,
     largest_record: LargestRecord = USUAL,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """List every problem of files as FILE:LINE: FIELD: PROBLEM, and exit with 2 if there is one."""
+    """List the problems of files as FILE:LINE: FIELD: PROBLEM, and exit with 2 if there is one.
+
+    Alike problems share a line that counts them. --json lists each.
+    """
     from dialeval.cli.show import show_check_report
     from dialeval.cli.terminal import progress_bar
     from dialeval.readers import check as examine
@@ -207,7 +213,7 @@ def check(
     if as_json:
         typer.echo(json.dumps(report.to_record(), indent=2))
     else:
-        show_check_report(report)
+        show_check_report(report, every)
     if report.problems:
         raise typer.Exit(2)
 

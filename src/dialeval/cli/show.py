@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dialeval.cli.terminal import print_table, say, screen_width
+from dialeval.errors import ProblemGroup, grouped
 from dialeval.runs.table import count
 
 if TYPE_CHECKING:
@@ -55,16 +56,18 @@ def show_warnings(problems: Problems, verbose: bool) -> None:
     if not total:
         return
     if verbose:
-        for problem in problems.kept:
-            say(str(problem), stderr=True, style="yellow")
+        for group in grouped(problems.kept):
+            say(str(group), stderr=True, style="yellow")
     else:
         say(f"{count(total, 'problem')} in the input (-v shows them)", stderr=True, style="yellow")
 
 
-def show_check_report(report: CheckReport) -> None:
-    """Prints every problem on a line of its own, then what the files hold."""
-    for problem in report.problems:
-        say(str(problem), style="red" if problem.severity == "error" else "yellow")
+def show_check_report(report: CheckReport, every: bool) -> None:
+    """Each kind of problem on a line of its own, or each problem; then what the files hold."""
+    problems = report.problems
+    groups = [ProblemGroup((one,)) for one in problems] if every else grouped(problems)
+    for group in groups:
+        say(str(group), style="red" if group.severity == "error" else "yellow")
     if report.hidden:
         say(f"... and {report.hidden:,} more")
     if report.problems:

@@ -17,7 +17,7 @@ from dialeval.errors import did_you_mean
 from dialeval.readers import arrow
 from dialeval.readers.json_stream import without_unfit
 from dialeval.readers.memory import InMemory
-from dialeval.readers.plain_record import NAMES, RESPONSES, maker, renamed, without_path
+from dialeval.readers.plain_record import NAMES, RESPONSES, advice, maker, renamed, without_path
 from dialeval.readers.rating_columns import half_named, is_reference, rating_columns, read_ratings
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
@@ -48,7 +48,7 @@ def _require(column: str, names: list[str]) -> None:
     if column not in names:
         raise UnreadableError(
             f"there is no column {column!r}.{did_you_mean(column, names)}"
-            f" The file has: {', '.join(names[:30])}. Map other names with --map response=NAME"
+            f" The file has: {', '.join(names[:30])}. {advice(names)}"
         )
 
 

@@ -23,6 +23,7 @@ from dialeval.readers.plain_record import (
     NAMES,
     PROMPTS,
     RESPONSES,
+    advice,
     maker,
     renamed,
     unread,
@@ -216,8 +217,7 @@ def _check_header(header: list[str], options: ReadOptions) -> None:
         if column not in header:
             raise UnreadableError(
                 f"there is no column {column!r}.{did_you_mean(column, header)} The first line must"
-                f" name the columns; it holds: {shown(', '.join(header))}. Map other names with"
-                " --map response=NAME",
+                f" name the columns; it holds: {shown(', '.join(header))}. {advice(header)}",
                 1,
                 "header",
             )

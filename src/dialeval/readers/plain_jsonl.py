@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +15,7 @@ from dialeval.readers import fields
 from dialeval.readers.containers import check_paths
 from dialeval.readers.json_stream import first_keys, first_record, json_records
 from dialeval.readers.messages import is_message
-from dialeval.readers.plain_record import RESPONSES, maker, unread
+from dialeval.readers.plain_record import RESPONSES, advice, maker, unread
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.sample import Ratings, Sample
@@ -68,35 +67,18 @@ def _is_mapped(options: ReadOptions) -> bool:
     return not RESPONSES.isdisjoint(options.columns)
 
 
-ANSWER_WORDS = ("bot", "assistant", "reply", "answer", "respon", "output", "complet", "generat")
-PROMPT_WORDS = ("user", "human", "question", "prompt", "query", "input", "ask", "message")
-"""How the names of answers and of prompts start in logs that nobody has seen."""
-
-
 def _unknown(source: Source) -> str:
     """What stands in records that no reader knows, and what to type."""
     record = first_record(source)
     if not isinstance(record, dict):
         names = sorted(first_keys(source))
         found = f"they hold {', '.join(names[:12])}" if names else "they are no objects"
-        return f"records of an unknown form: {found}. {HOW_TO_MAP}"
+        return f"records of an unknown form: {found}. {advice(())}"
     texts, lists = _paths(record)
     found = f"records of an unknown form: they hold {', '.join(list(record)[:12])}"
     if lists:
         return f"{found}. If {lists[0]} is the conversation, add --map messages={lists[0]}"
-    answer = _like(texts, ANSWER_WORDS)
-    prompt = _like([path for path in texts if path != answer], PROMPT_WORDS)
-    if not answer:
-        named = f" Texts are at {', '.join(texts[:8])}." if texts else ""
-        return f"{found}.{named} {HOW_TO_MAP}"
-    asked = f" --map prompt={prompt}" if prompt else ""
-    return f"{found}. If {answer} is what the bot said, add --map response={answer}{asked}"
-
-
-HOW_TO_MAP = (
-    "Say where the answer is: --map response=NAME --map prompt=NAME (a.b for b in a), or the whole"
-    " conversation: --map messages=NAME. See: dialeval data formats"
-)
+    return f"{found}. {advice(texts)}"
 
 
 def _paths(value: Any, path: str = "", depth: int = 0) -> tuple[list[str], list[str]]:
@@ -115,14 +97,6 @@ def _paths(value: Any, path: str = "", depth: int = 0) -> tuple[list[str], list[
             texts += inner[0]
             lists += inner[1]
     return texts, lists
-
-
-def _like(paths: list[str], words: tuple[str, ...]) -> str:
-    for word in words:
-        for path in paths:
-            if re.search(rf"(^|[._-]){word}", path.lower()) and not path.lower().endswith("id"):
-                return path
-    return ""
 
 
 READER = Reader(

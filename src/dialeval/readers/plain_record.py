@@ -33,6 +33,7 @@ A user's names for fields (`columns`) may be paths: `output.content`, `choices.0
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -175,6 +176,33 @@ def unread(names: Collection[str], columns: Mapping[str, str]) -> list[str]:
         known |= {"input"}
     used = {without_path(column, names) for column in columns.values()}
     return [name for name in names if name not in known and name not in used]
+
+
+ANSWER_WORDS = ("bot", "assistant", "reply", "answer", "respon", "output", "complet", "generat")
+PROMPT_WORDS = ("user", "human", "question", "prompt", "query", "input", "ask", "message")
+"""How the names of answers and of prompts start in logs that nobody has seen."""
+
+
+def advice(texts: Collection[str]) -> str:
+    """What to type for records whose texts go by these names, where none is one of ours."""
+    answer = _like(texts, ANSWER_WORDS)
+    prompt = _like([name for name in texts if name != answer], PROMPT_WORDS)
+    if answer:
+        asked = f" --map prompt={prompt}" if prompt else ""
+        return f"If {answer} is what the bot said, add --map response={answer}{asked}"
+    named = f"Texts are at {', '.join(list(texts)[:12])}. " if texts else ""
+    return (
+        f"{named}Say where the answer is: --map response=NAME --map prompt=NAME (a.b for b in a),"
+        " or the whole conversation: --map messages=NAME. See: dialeval data formats"
+    )
+
+
+def _like(names: Collection[str], words: tuple[str, ...]) -> str:
+    for word in words:
+        for name in names:
+            if re.search(rf"(^|[._-]){word}", name.lower()) and not name.lower().endswith("id"):
+                return name
+    return ""
 
 
 def _with_plain_names(
