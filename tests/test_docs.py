@@ -91,6 +91,23 @@ def test_every_reader_says_what_it_reads():
         assert len(READERS.get(name).summary) > 10
 
 
+def test_the_logs_on_the_page_load_as_the_form_that_it_names(tmp_path):
+    text = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    sections = [section for section in text.split("\n## ")[1:] if section.count("\n```") == 2]
+    assert len(sections) == 10
+    for section in sections:
+        names, _, rest = section.partition("\n")
+        ending, content = re.search(r"```(\w+)\n(.*?)```", rest, re.DOTALL).groups()
+        if ending == "python":
+            continue
+        for number, line in enumerate(content.splitlines() if ending == "json" else [content]):
+            path = tmp_path / f"log{number}.{ending}"
+            path.write_text(line)
+            loaded = dialeval.load(path)
+            assert list(loaded), line
+            assert all(f"`{name}`" in names for name in loaded.formats.values()), line
+
+
 def test_links_between_the_documents_lead_somewhere():
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")

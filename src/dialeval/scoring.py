@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def score(
-    samples: Iterable[Sample],
+    samples: Iterable[Sample] | Any,
     metrics: Iterable[str | Metric] = DEFAULT_METRICS,
     *,
     out: str | Path | None = None,
@@ -41,6 +41,8 @@ def score(
 ) -> Run:
     """Scores every sample with every metric and returns the run.
 
+    Samples are what `load` gives, or what it takes: a list of dicts, a data frame, an Arrow table.
+
     out           directory of the run; without it the run lives as long as the returned object.
                   An unfinished run there is resumed, a finished one of the same input reused
     overwrite     start again, whatever `out` holds
@@ -55,11 +57,16 @@ def score(
                   on this machine that ends with the run
     workers       how many, on Ray; by default one for each GPU or core
     """
+    from dialeval.readers.load import Samples, load
+    from dialeval.readers.memory import holds_records
+
     _check_place(on, ray_address, workers, cache)
     if isinstance(samples, str | Path):
         raise UsageError(
             f"score takes samples: dialeval.score(dialeval.load({str(samples)!r}), ...)"
         )
+    if not isinstance(samples, Samples) and holds_records(samples):
+        samples = load(samples)
     chosen = make_metrics([metrics] if isinstance(metrics, str) else metrics, preset)
 
     def score_into(directory: Path) -> Run:

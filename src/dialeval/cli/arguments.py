@@ -33,8 +33,8 @@ Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--map",
-        help="Read FIELD from COLUMN, given as FIELD=COLUMN, such as response=bot_answer. Repeat"
-        " for several.",
+        help="Say where a field is: FIELD=PATH, such as response=output.content, prompt=question or"
+        " messages=conversation.",
         show_default=False,
     ),
 ]

@@ -127,15 +127,15 @@ def _of_file(file: Any, source: Source) -> Columns:
 
 
 def _in_memory(source: InMemory) -> Columns:
-    import pyarrow as pa
-
-    if source.stream is None:
+    if source.table is None:
         records = source.records
         names = list(dict.fromkeys(str(key) for one in records[:100] for key in one))
         return Columns(names, len(records), lambda names: map(dict, records))
-    reader = pa.RecordBatchReader.from_stream(source.stream)
-    names = [str(name) for name in reader.schema.names]
-    return Columns(names, None, lambda names: _rows_of(reader, names, source.limits))
+    table = source.table
+    names = [str(name) for name in table.schema.names]
+    return Columns(
+        names, len(table), lambda names: _rows_of(table.to_batches(), names, source.limits)
+    )
 
 
 def _dataset_files(folder: Path) -> list[Path]:

@@ -180,7 +180,8 @@ def _sources(paths: Sequence[PathLike | Any], limits: Limits) -> Iterator[tuple[
                 yield Source(target.path, limits=limits), target.format
         else:
             raise UsageError(
-                f"expected names of files, lists of dicts or data frames, not {path!r}"[:300]
+                f"expected names of files, lists of dicts or data frames, not a"
+                f" {type(path).__name__}"
             )
 
 

@@ -9,6 +9,7 @@ Nothing of those packages is imported. What offers the Arrow PyCapsule interface
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,17 +19,15 @@ from dialeval.readers.source import Source
 
 
 class InMemory(Source):
-    """Records that are in memory: `stream` is what Arrow reads, or else `records` are the rows."""
+    """Records that are in memory: an Arrow `table`, or else a list of `records`."""
 
     def __init__(self, given: Any, label: str = "", limits: Limits = USUAL_LIMITS) -> None:
         kind = type(given).__name__
         super().__init__(f"<{kind}>", label or "records", limits)
         self.is_directory = False
         self.reads_once = False
-        self.stream: Any = given if hasattr(given, "__arrow_c_stream__") else None
-        self.records: list[Mapping[str, Any]] = []
-        if self.stream is None:
-            self.records = list(_rows(given, kind))
+        self.table = _table(given, kind) if has_stream(given) else None
+        self.records = list(_rows(given, kind)) if self.table is None else []
 
     @property
     def is_missing(self) -> bool:
@@ -45,11 +44,33 @@ class InMemory(Source):
         return 1 - self._unread / self.handed_out if self.handed_out else None
 
 
+def has_stream(given: object) -> bool:
+    """Whether this offers its rows to Arrow."""
+    return hasattr(given, "__arrow_c_stream__")
+
+
 def is_in_memory(given: object) -> bool:
     """Whether these are records, and not the name of a file."""
-    return hasattr(given, "__arrow_c_stream__") or (
-        isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+    return has_stream(given) or (
+        isinstance(given, Iterable) and not isinstance(given, str | bytes | os.PathLike | Mapping)
     )
+
+
+def holds_records(given: object) -> bool:
+    """Whether these are records, and not samples. What can be read only once is not looked at."""
+    if has_stream(given) or isinstance(given, Iterator) or not isinstance(given, Iterable):
+        return has_stream(given)
+    return isinstance(next(iter(given), None), Mapping)
+
+
+def _table(given: Any, kind: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.RecordBatchReader.from_stream(given).read_all()
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise UsageError(f"Arrow cannot read this {kind}: {first}") from error
 
 
 def _rows(given: Any, kind: str) -> Iterator[Mapping[str, Any]]:

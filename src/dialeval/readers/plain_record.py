@@ -212,6 +212,9 @@ def _with_plain_names(
     result = dict(record)
     if result.get("response") is None and (key := _first(result, ANSWERS)):
         result["response"] = _answer_text(result[key], key, place)
+    elif "response" not in result and (key := next((one for one in ANSWERS if one in result), "")):
+        place.error(key, "there is no answer")
+        result["response"] = ""
     if result.get("dialogue") is None and (key := _first(result, DIALOGUES)):
         result["dialogue"] = result[key]
     chat = Chat(place, options)
