@@ -1,4 +1,4 @@
-"""What can go wrong, in the words of the person who has to put it right.
+"""Errors and problems, in the words of the person who has to fix them.
 
 Every error that a user can cause is a `DialevalError`. Its text stands alone on a terminal: what is
 wrong, where, and what to do next. Anything else that escapes is a bug in dialeval.

@@ -1,4 +1,4 @@
-"""How large a record may be.
+"""Limits on the size of a record.
 
 A file without line ends, or one made to hurt, would otherwise be held in memory many times over:
 metrics make words and n-grams of a record. One number, in millions of characters, sets all limits:

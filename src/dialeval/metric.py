@@ -1,4 +1,4 @@
-"""What a metric is: two pure functions, and a declaration of what they need and return.
+"""The interface of a metric: two pure functions, and a declaration of what they need and return.
 
 A metric is a frozen dataclass whose fields are its options:
 

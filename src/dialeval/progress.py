@@ -1,4 +1,4 @@
-"""How long work tells how far it is: a callback that receives numbers, or the steps of a fetch.
+"""Progress of long work: a callback that receives numbers, or the steps of a fetch.
 
 In a notebook, the public functions show a bar of their own unless the caller brings a callback.
 """

@@ -1,4 +1,4 @@
-"""What is judged: `Sample`, and what it is made of.
+"""Samples: the dialogues and responses that are judged, and their parts.
 
 A sample is one thing that a metric can score. With a `response` it is a single answer in its
 context; without one the whole dialogue is judged and `context` holds all of its turns. The values

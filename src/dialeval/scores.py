@@ -1,5 +1,4 @@
-"""What a metric says (`Score`), under which conditions (`Signature`), and on which scale
-(`Calibration`)."""
+"""The result of a metric (`Score`), its conditions (`Signature`) and its scale (`Calibration`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a word is, where texts are cut, edited and compared.
+"""Words: how texts are cut into them, edited and compared.
 
 `treebank_words` are words in the manner of the Penn Treebank, as in the text that GloVe was trained
 on: punctuation stands alone, `don't` is `do` `n't`, `it's` is `it` `'s`, while `u.s.`, `3.14` and

@@ -1,4 +1,4 @@
-"""What a comparison found: the row of each metric, the ranking of the sides, the samples that
+"""The findings of a comparison: the row of each metric, the ranking of the sides, the samples that
 changed most, and sentences that need no statistics to read.
 """
 

@@ -1,4 +1,4 @@
-"""Which samples of two runs belong together, and which metrics can be compared between them?
+"""Joins the samples of several runs, and finds the metrics that can be compared.
 
 Samples are joined by the first of these keys that two sides share:
 

@@ -1,4 +1,4 @@
-"""How metrics relate to each other, and rated qualities to each other (HolisticEval, 5.5).
+"""Relations of metrics with each other, and of rated qualities with each other (HolisticEval, 5.5).
 
 Two metrics that correlate strongly measure the same thing, and one of them is enough; two such
 qualities were one question to the raters. Each cell uses the samples that have both numbers (by

@@ -1,4 +1,4 @@
-"""What an augmenter is, which there are, and how a file of queries is augmented.
+"""The interface of an augmenter, the list of augmenters, and the augmentation of a file of queries.
 
 An augmenter is a frozen dataclass whose fields are its options, as in a metric, and that writes
 paraphrases for a batch of queries:

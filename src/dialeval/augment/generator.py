@@ -1,4 +1,4 @@
-"""Conditional text generator (CTG): what else could have been asked, given what was said before.
+"""Conditional text generator (CTG): other queries, given the turns before.
 
 HolisticEval, section 3.3: a generator reads the history u_1 ... u_{t-1}, and its top K beams take
 the place of the query u_t. They are other queries in the same situation, not paraphrases: the

@@ -1,4 +1,4 @@
-"""Is this a metric that the engine, the tables and a signature can rely on?
+"""Checks that the engine, the tables and a signature can rely on a metric.
 
 For the author of a metric, built-in or plugin:
 

@@ -1,4 +1,4 @@
-"""What a metric under check is tried on: ordinary samples, hostile texts, made-up answers."""
+"""The material that a metric is checked with: ordinary samples, hostile texts, made-up answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs, gathered."""
+"""The command line: all verbs in one application."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dialeval doctor [RUN...]`: is everything here, and is every byte of a run what it was?"""
+"""`dialeval doctor [RUN...]`: check the installation, or every byte of a run."""
 
 from __future__ import annotations
 

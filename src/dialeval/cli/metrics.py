@@ -1,4 +1,4 @@
-"""`dialeval metrics [NAME]`: what can be measured, and how."""
+"""`dialeval metrics [NAME]`: list metrics, or describe one."""
 
 from __future__ import annotations
 

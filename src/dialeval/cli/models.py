@@ -1,4 +1,4 @@
-"""`dialeval models [get NAME | check [NAME]]`: what is here, what can be fetched."""
+"""`dialeval models [get NAME | check [NAME]]`: list, fetch and check models."""
 
 from __future__ import annotations
 

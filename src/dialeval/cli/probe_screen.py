@@ -1,4 +1,4 @@
-"""How a probe looks on the screen: while it runs, when it ends, and query by query."""
+"""Prints a probe: while it runs, when it ends, and query by query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dialeval score FILE... -m METRIC... [-o RUN]`: judge."""
+"""`dialeval score FILE... -m METRIC... [-o RUN]`: score dialogues."""
 
 from __future__ import annotations
 

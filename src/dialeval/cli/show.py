@@ -1,4 +1,4 @@
-"""How results look on the screen, where more than one verb shows them."""
+"""Prints results that more than one verb shows."""
 
 from __future__ import annotations
 

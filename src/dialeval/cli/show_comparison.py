@@ -1,4 +1,4 @@
-"""How a comparison of runs or systems looks on the screen."""
+"""Prints a comparison of runs or systems."""
 
 from __future__ import annotations
 

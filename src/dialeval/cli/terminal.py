@@ -1,4 +1,4 @@
-"""What reaches the screen. Dialogue text is hostile: nothing of it may steer the terminal.
+"""Output to the screen. Dialogue text is hostile: nothing of it may steer the terminal.
 
 Results go to standard output, everything else (progress, warnings, errors) to standard error.
 Colours and moving bars appear on a terminal only, and never with NO_COLOR.

@@ -1,4 +1,4 @@
-"""How a composition does on data that it was not fitted on: fit on all data sets but one, try on
+"""Tests a composition on data that it was not fitted on: fit on all data sets but one, try on
 that one.
 
 The relatives of the left-out set, which hold the same conversations (`gathering.py`), are left out

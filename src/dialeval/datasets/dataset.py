@@ -1,4 +1,4 @@
-"""What a data set is: its name, its parts, its files, and where the public copies lie."""
+"""The description of a data set: its name, parts and files, and where the public copies lie."""
 
 from __future__ import annotations
 

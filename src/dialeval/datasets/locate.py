@@ -1,4 +1,4 @@
-"""Where data sets lie on this machine, and what a name stands for.
+"""Finds data sets on this machine, and resolves names.
 
 The data directory is a root with `rated/`, `corpora/`, `nli/` and `lexical/` in it, or a flat
 folder with one folder per data set. A data set is here if any of its files is.

@@ -1,4 +1,4 @@
-"""What a user is likely to say next: `full` looks at complaints, `follow-up-contrast` at praise as
+"""Likelihood of the user's next turn: `full` looks at complaints, `follow-up-contrast` at praise as
 well."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a language model thinks of a response: `coherence`, `fluency` and `pmi`."""
+"""Likelihood of a response under a language model: `coherence`, `fluency` and `pmi`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What BLEU, chrF, ROUGE and METEOR share: matches of n-grams, sums, stems, PONE's variants.
+"""Parts that BLEU, chrF, ROUGE and METEOR share: matches of n-grams, sums, stems, PONE's variants.
 
 Clipped matches: how many n-grams of a response are found in a reference, each as often as there? An
 n-gram that two texts share is two (n-1)-grams that they share, one behind the other. Most turns of

@@ -1,4 +1,4 @@
-"""What `embedding-average`, `vector-extrema` and `greedy-matching` have in common.
+"""Parts that `embedding-average`, `vector-extrema` and `greedy-matching` share.
 
 All three look up a vector for each word of the response and of a reference, and compare the two
 heaps of vectors. They differ in `similarity` alone. Of several references the best counts.

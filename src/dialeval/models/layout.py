@@ -1,4 +1,4 @@
-"""How a dialogue is written down for a language model: the layouts of `Likelihood`, in ids.
+"""The form in which a language model reads a dialogue: the layouts of `Likelihood`, in ids.
 
     plain   Hi there. How are you? [text]                       one space between turns
     lines   User: Hi there.\nSystem: How are you?\nUser: [text]

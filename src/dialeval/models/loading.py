@@ -1,4 +1,4 @@
-"""What every model needs on its way from a directory into memory, and how free memory is returned.
+"""Loads models from a directory into memory, and returns free memory.
 
 glibc keeps what torch has freed, to hand it out again. But the tensors of one batch are of other
 sizes than those of the next, and small things that live on lie between them: what is free is cut

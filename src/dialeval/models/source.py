@@ -1,4 +1,4 @@
-"""What the engine asks for models: an identity without loading, and the model when it is needed.
+"""The source of models for the engine: an identity without loading, and the model when needed.
 
 Nothing is fetched here. A model that is not on this machine is an error that says how to get it.
 """

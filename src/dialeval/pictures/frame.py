@@ -1,4 +1,4 @@
-"""What all charts share: title, legend and note around the plot, axes, and the empty picture.
+"""The frame of all charts: title, legend and note around the plot, axes, the empty picture.
 
 Text must fit: how wide it is about, where to cut it, where to break it. An SVG is drawn with
 whatever font the reader has. Widths here are those of DejaVu Sans, the widest of the usual sans-

@@ -1,4 +1,4 @@
-"""One question to a system and what came of it, and the file that holds them.
+"""Exchanges: a question to a system with its outcome, and the file that stores them.
 
     {"query": "chat-1", "what": "variant 2", "messages": [{"role": "user", "content": "Who ..."}],
      "reply": "I am Bob.", "seconds": 0.412, "check": "5f0c1d22"}

@@ -1,5 +1,5 @@
-"""What to ask, and what the answers become: two protocols of HolisticEval (Pang et al., ACL 2020),
-sections 3.3 and 3.4.
+"""Plans what to ask, and turns the answers into samples: two protocols of
+HolisticEval (Pang et al., ACL 2020), sections 3.3 and 3.4.
 
 diversity    the query, and each variant of it in its place: same history, other words. Do the
              answers vary?

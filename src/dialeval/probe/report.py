@@ -1,4 +1,4 @@
-"""What a probe shows, query by query: wordings, answers, how much they vary, what contradicts what.
+"""The results of a probe, query by query: wordings, answers, how much they vary, contradictions.
 
 It reads a scored run (`dialeval score runs/probe -m diversity -m consistency -o RUN`), or a probe
 that nobody scored, and works with whichever of the two metrics is there. The worst come first:

@@ -1,1 +1,1 @@
-"""What people say about dialogues: the design of a rating job, its storage and its results."""
+"""Ratings of dialogues by people: the design of a rating job, its storage and its results."""

@@ -1,4 +1,4 @@
-"""Who beats whom: the Bradley-Terry model, fitted to comparisons, with intervals.
+"""Preferences: the Bradley-Terry model, fitted to comparisons, with intervals.
 
     P(i beats j) = 1 / (1 + exp(s_j - s_i))
 

@@ -1,4 +1,4 @@
-"""Where ratings are kept: a file (SQLite), or a server that a team shares (PostgreSQL).
+"""The database of ratings: a file (SQLite), or a server that a team shares (PostgreSQL).
 
     ratings.db                                   a file
     postgresql+psycopg://user:password@host/name an empty database, or a schema of one:

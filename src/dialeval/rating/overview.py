@@ -1,4 +1,4 @@
-"""How the job goes: progress, attention and consistency of each rater, agreement, and preferences.
+"""The state of a job: progress, attention and consistency of each rater, agreement, preferences.
 
 attention        share of the attention checks that a rater passed
 self-agreement   share of the answers that a rater repeated when a task came a second time

@@ -1,4 +1,4 @@
-"""How pages are made: templates that escape everything, and one style sheet.
+"""The look of pages: templates that escape everything, and one style sheet.
 
 Dialogue text is written by strangers. Three things keep it text, whatever it holds:
 

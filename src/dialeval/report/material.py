@@ -1,4 +1,4 @@
-"""What a report is made of: the numbers of one run, or of several whose samples were joined.
+"""The material of a report: the numbers of one run, or of several whose samples were joined.
 
 An entry is what the reader sees as one dialogue: a sample of the run, or, of several runs, the
 samples that belong together (same id, item or context). Texts stay on the disk until it is known

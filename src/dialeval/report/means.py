@@ -1,4 +1,4 @@
-"""The first table: who has which mean on which metric, how sure that is, and who is really better.
+"""The first table: the mean of each system on each metric, its interval, and significance clusters.
 
 The interval of a mean is Student's, mean -+ t s / sqrt(n): it says how far the mean of other
 samples like these could lie, not whether two systems differ. That is what the clusters are for:

@@ -1,4 +1,4 @@
-"""How scores lie in Parquet: one row per sample, a few columns per metric.
+"""The columns of scores in Parquet: one row per sample, a few columns per metric.
 
 bleu            the value (empty where there is none)
 bleu.bleu-1     a part; a list of numbers where the part is declared `many`

@@ -1,4 +1,4 @@
-"""What the comparison is run on: rated sets, metrics by model, and runs that are kept."""
+"""The material of the comparison: rated sets, metrics by model, and runs that are kept."""
 
 from __future__ import annotations
 

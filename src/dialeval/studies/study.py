@@ -1,4 +1,4 @@
-"""What a study is: published numbers, a way to measure them again, and a rule for "the same".
+"""The interface of a study: published numbers, a way to measure them, and a rule for "the same".
 
 A study is one file that reads like the section of the paper it repeats: the numbers as they are
 printed, with their source; the data and models that it needs; what is known to differ; and a

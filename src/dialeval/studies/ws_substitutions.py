@@ -1,4 +1,4 @@
-"""The substitutions in HolisticEval's WS.csv, made again.
+"""Repeats the substitutions in HolisticEval's WS.csv.
 
 WS.csv holds 100 groups of five lines: a history whose last query has its verbs, its nouns, its
 adjectives and adverbs, or all of them replaced, and the history as it was, in no fixed order. The

@@ -1,4 +1,4 @@
-"""Where a system is found: `openai:URL#MODEL`, `python:...`, `hf:...`, `cmd:...`, `replay:...`.
+"""Addresses of systems: `openai:URL#MODEL`, `python:...`, `hf:...`, `cmd:...`, `replay:...`.
 
 An address without such a prefix names a model: one of the catalogue, or a directory.
 """

@@ -1,4 +1,4 @@
-"""When to ask next: the rate limit, waits that a server asks for, and back-off after failures."""
+"""The pace of asking: the rate limit, waits that a server asks for, and back-off after failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a system under test is: something that can be asked for a reply.
+"""The interface of a system under test: it can be asked for a reply.
 
     class Echo:
         name = "echo"

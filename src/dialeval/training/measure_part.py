@@ -1,4 +1,4 @@
-"""What a learned part knows beyond source and length, on examples that it did not learn from.
+"""Measures what a learned part knows beyond source and length, on held-out examples.
 
 The trainings of judges that read text measure it themselves. This measures any part as it is used,
 through the engine, whenever it was trained, and adds the table to its card (see `card`):

@@ -1,4 +1,4 @@
-"""What a recipe is: the declaration of how one part is learned.
+"""The interface of a recipe: the declaration of how one part is learned.
 
 A recipe is a frozen dataclass. Its fields are its options, declared like those of metrics:
 

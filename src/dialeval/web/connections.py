@@ -1,4 +1,4 @@
-"""How long one connection may keep the server waiting, and how many connections one client has.
+"""Limits on the time of one connection, and on the connections of one client.
 
 uvicorn waits for ever for the end of a request, so a few hundred half-sent ones would take all the
 room there is. Here a connection has a deadline for its headers, one for its body and one for taking

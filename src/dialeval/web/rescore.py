@@ -1,4 +1,4 @@
-"""What if the bot had said something else? The run's own metrics, asked about an edited response.
+"""Scores an edited response with the run's own metrics.
 
 Everything that moves a number is that of the run: the metrics with their options, and the scales
 that were fitted on it. Models are loaded once and stay; one thread does all the work, one request

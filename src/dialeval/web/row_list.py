@@ -1,4 +1,4 @@
-"""Which rows of a run, in which order (what stands behind the `?` of its page), and a page of them
+"""The query of a page of rows (the part of its address behind the `?`), and a page of them
 as plain values that the template shows.
 """
 

@@ -1,4 +1,4 @@
-"""What stands between a browser and the pages. Every request passes `Guard` first.
+"""Protects the pages. Every request passes `Guard` first.
 
 The pages show text written by strangers, on a machine whose browser visits other sites, too. So:
 

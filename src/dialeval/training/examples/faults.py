@@ -1,4 +1,4 @@
-"""What can be wrong with an answer, made from a right one: the faults that `judge` learns to see.
+"""Faulty answers, made from right ones: the faults that `judge` learns to see.
 
 Each fault takes a dialogue (the turns before, the answer that was given) and gives a bad answer to
 the same turns, or None where it cannot be made. It says which aspects of the answer are bad, and

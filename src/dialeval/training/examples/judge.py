@@ -1,4 +1,4 @@
-"""What `judge` learns from before it sees a rating: groups of a right answer and bad ones.
+"""Examples for `judge` before it sees a rating: groups of a right answer and bad ones.
 
     corpora         the answer that was given against faults of every kind (`faults`)
     DailyDialog++   answers that people wrote as right, against ones that they wrote to look right

@@ -1,4 +1,4 @@
-"""Which wrong response stands beside a right one: four samplers.
+"""Four samplers of wrong responses.
 
     random    any response of the corpus (RUBER, BERT-RUBER)
     weighted  PONE, section 3.3.1: of h responses drawn uniformly, with replacement, one at random,

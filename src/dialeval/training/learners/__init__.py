@@ -1,1 +1,1 @@
-"""What the loop trains: a network with its batches, its loss and its validation."""
+"""The learners that the loop trains: a network with its batches, its loss and its validation."""

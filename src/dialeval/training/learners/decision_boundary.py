@@ -1,4 +1,4 @@
-"""Where a scorer draws the line between good and bad, as a picture (appendix of the PONE paper).
+"""The decision boundary of a scorer, as a picture (appendix of the PONE paper).
 
 Held-out pairs lie in a plane, once with the true response, once with a random one and once with one
 by the weighted sampler. The plane knows nothing of any scorer, so every panel shows the same points

@@ -1,4 +1,4 @@
-"""The scorer learns: right responses from wrong ones, on vectors that were computed before.
+"""Trains the scorer to tell right responses from wrong ones, on vectors that were computed before.
 
 A batch is 256 right pairs and for each of them the same query with a wrong response; the loss is
 binary cross-entropy, the best epoch that of the highest accuracy on held-out pairs with random

@@ -1,4 +1,4 @@
-"""What the recipes of judges that read text have in common: mme-fluency, -relevance, -engagement.
+"""Parts that the recipes of judges that read text share: mme-fluency, -relevance, -engagement.
 
 An encoder gets a new head, and adapters or all of its weights learn with it. The recipes differ in
 their examples (`example_sets`) and in what the judge reads (`judge_config`).
