@@ -50,7 +50,7 @@ class Rating:
         return math.fsum(given) / len(given) if given else None
 
 
-def letters(text: str) -> str:
+def letters_and_digits(text: str) -> str:
     """Letters and digits alone, without case: copies of a text differ in the rest."""
     return "".join(filter(str.isalnum, text.casefold()))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dialeval.augment import Query, augment_queries, make_augmenter
 from dialeval.augment.eda import (
     STOP_WORDS,
-    Text,
+    WordList,
     delete_words,
     insert_words,
     letters_only,
@@ -36,12 +36,12 @@ def augment(text, spec="eda"):
 
 @given(st.text())
 def test_cutting_into_words_loses_nothing_but_spacing(text):
-    assert str(Text.of(text)).split() == text.split()
+    assert str(WordList.of(text)).split() == text.split()
 
 
 @given(WORDS, SEEDS)
 def test_a_swap_keeps_the_words(words, seed):
-    text = Text.of(" ".join(words))
+    text = WordList.of(" ".join(words))
     swapped = swap_words(text, 0.1, generator(seed))
     assert Counter(swapped.words) == Counter(words)
     changed = sum(a != b for a, b in zip(words, swapped.words, strict=True))
@@ -50,7 +50,7 @@ def test_a_swap_keeps_the_words(words, seed):
 
 @given(WORDS, SEEDS)
 def test_a_deletion_keeps_the_order_and_at_least_one_word(words, seed):
-    kept = delete_words(Text.of(" ".join(words)), 0.5, generator(seed)).words
+    kept = delete_words(WordList.of(" ".join(words)), 0.5, generator(seed)).words
     remaining = iter(words)
     assert kept
     assert all(word in remaining for word in kept)
@@ -58,7 +58,7 @@ def test_a_deletion_keeps_the_order_and_at_least_one_word(words, seed):
 
 @given(WORDS, SEEDS)
 def test_an_insertion_adds_n_synonyms(words, seed):
-    text = Text.of(" ".join(words))
+    text = WordList.of(" ".join(words))
     added = Counter(insert_words(text, 0.1, generator(seed)).words) - Counter(words)
     has_synonyms = any(synonyms(word) for word in words)
     assert added.total() == (max(1, int(0.1 * len(words))) if has_synonyms else 0)
@@ -66,14 +66,14 @@ def test_an_insertion_adds_n_synonyms(words, seed):
 
 @given(WORDS, SEEDS)
 def test_a_replacement_takes_n_words_and_no_stop_words(words, seed):
-    replaced = replace_words(Text.of(" ".join(words)), 0.1, generator(seed)).words
+    replaced = replace_words(WordList.of(" ".join(words)), 0.1, generator(seed)).words
     changed = {old for old, new in zip(words, replaced, strict=True) if old != new}
     assert len(changed) <= max(1, int(0.1 * len(words)))
     assert not changed & STOP_WORDS
 
 
 def test_a_word_is_deleted_with_the_published_probability():
-    text = Text.of("word " * 20_000)
+    text = WordList.of("word " * 20_000)
     share = 1 - len(delete_words(text, 0.1, generator()).words) / 20_000
     assert share == pytest.approx(0.1, abs=0.01)
 
@@ -131,10 +131,10 @@ def test_chinese_is_edited_character_by_character_and_stays_without_spaces():
 
 
 def test_words_of_spaced_scripts_that_come_together_get_a_space():
-    text = Text.of("用Python和Java写")
+    text = WordList.of("用Python和Java写")
     assert text.words == ("用", "Python", "和", "Java", "写")
     assert str(text) == "用Python和Java写"
-    assert str(Text(("用", "Python", "Java", "写"), ("", "", "", "", ""))) == "用Python Java写"
+    assert str(WordList(("用", "Python", "Java", "写"), ("", "", "", "", ""))) == "用Python Java写"
 
 
 def test_released_mode_drops_all_but_letters():
@@ -176,5 +176,5 @@ def test_a_word_that_took_the_place_of_another_may_be_replaced_in_turn():
 
     # The apartment becomes a flat, and then both flats become something else.
     assert synonyms("apartment") == ("flat",)
-    replaced = replace_words(Text.of("apartment flat"), 1.0, Script())
+    replaced = replace_words(WordList.of("apartment flat"), 1.0, Script())
     assert replaced.words == (synonyms("flat")[0],) * 2

@@ -84,7 +84,7 @@ def test_no_request_is_met_with_a_500_or_without_the_security_headers(
     from dialeval.rating.opening import open_store
     from dialeval.web.frame import Settings, create_app
     from dialeval.web.run_search import run_id
-    from dialeval.web.safety import Limits
+    from dialeval.web.safety import ClientLimits
     from dialeval.web.serving import rating_app
 
     (tmp_path / "runs").mkdir()
@@ -92,7 +92,7 @@ def test_no_request_is_met_with_a_500_or_without_the_security_headers(
     material.ratings(tmp_path)
     store = open_store(str(tmp_path / "ratings.db"))
     assert store is not None
-    limits = Limits(burst=10**9)
+    limits = ClientLimits(burst=10**9)
     roots = (tmp_path / "runs",)
     run = f"/run/{run_id(tmp_path / 'runs' / 'run')}"
     rater = f"/rate/{store.raters()[0].token}"

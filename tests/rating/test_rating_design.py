@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rating_jobs import answers_of, comparison_job, rating_job
 
 from dialeval.errors import UsageError
-from dialeval.rating.design import Material, assignments, design, pair_up, read_material
+from dialeval.rating.design import RatingMaterial, assignments, design, pair_up, read_material
 from dialeval.rating.job import Job, Quality, described, parse_qualities
 from dialeval.sample import Sample, Turn
 
@@ -128,7 +128,7 @@ def test_sides_are_drawn_for_each_rater_and_swapped_the_second_time():
 
 
 def test_of_several_sources_each_is_a_side():
-    pairs = pair_up([Material(name, answers_of(name, 3)) for name in ("old", "new", "other")])
+    pairs = pair_up([RatingMaterial(name, answers_of(name, 3)) for name in ("old", "new", "other")])
     assert len(pairs.pairs) == 9
     assert {(a.system, b.system) for a, b in pairs.pairs} == {
         ("old", "new"), ("old", "other"), ("new", "other"),
@@ -138,7 +138,7 @@ def test_of_several_sources_each_is_a_side():
 
 def test_of_one_source_each_system_is_a_side():
     both = (*answers_of("x", 3), *answers_of("y", 2))
-    pairs = pair_up([Material("chats", both)])
+    pairs = pair_up([RatingMaterial("chats", both)])
     assert [(a.id, b.id) for a, b in pairs.pairs] == [("x-0", "y-0"), ("x-1", "y-1")]
     assert pairs.left_out == 1
 
@@ -146,7 +146,7 @@ def test_of_one_source_each_system_is_a_side():
 def test_the_same_sample_in_two_runs_gets_a_name_of_its_own_in_each():
     old = answers_of("bot", 2)
     new = tuple(replace(sample, response="better") for sample in old)
-    pairs = pair_up([Material("old", old), Material("new", new)]).pairs
+    pairs = pair_up([RatingMaterial("old", old), RatingMaterial("new", new)]).pairs
     assert [(a.id, b.id) for a, b in pairs] == [
         ("old/bot-0", "new/bot-0"), ("old/bot-1", "new/bot-1"),
     ]  # fmt: skip
@@ -154,14 +154,14 @@ def test_the_same_sample_in_two_runs_gets_a_name_of_its_own_in_each():
 
 def test_where_nothing_else_is_shared_the_context_is():
     context = (Turn("Who are you?", "user"),)
-    left = Material("a", (Sample("1", context, "Bob."),))
-    right = Material("b", (Sample("2", context, "Alice."),))
+    left = RatingMaterial("a", (Sample("1", context, "Bob."),))
+    right = RatingMaterial("b", (Sample("2", context, "Alice."),))
     assert len(pair_up([left, right]).pairs) == 1
 
 
 def test_equal_answers_are_not_worth_a_question():
-    left = Material("a", answers_of("a", 2, "the same"))
-    right = Material("b", (*answers_of("b", 1, "the same"), *answers_of("b", 2)[1:]))
+    left = RatingMaterial("a", answers_of("a", 2, "the same"))
+    right = RatingMaterial("b", (*answers_of("b", 1, "the same"), *answers_of("b", 2)[1:]))
     found = pair_up([left, right])
     assert (len(found.pairs), found.same) == (1, 1)
 
@@ -169,16 +169,16 @@ def test_equal_answers_are_not_worth_a_question():
 @pytest.mark.parametrize(
     ("material", "problem"),
     [
-        ([Material("a", answers_of("a", 2))], "name two files or runs"),
+        ([RatingMaterial("a", answers_of("a", 2))], "name two files or runs"),
         (
             [
-                Material("a", (Sample("1", (Turn("x"),), "y"),)),
-                Material("b", (Sample("2", (Turn("z"),), "y"),)),
+                RatingMaterial("a", (Sample("1", (Turn("x"),), "y"),)),
+                RatingMaterial("b", (Sample("2", (Turn("z"),), "y"),)),
             ],
             "no sample of a, b has the same id, item or context",
         ),
         (
-            [Material(n, answers_of(n, 2, "the same")) for n in "ab"],
+            [RatingMaterial(n, answers_of(n, 2, "the same")) for n in "ab"],
             "all answers are the same",
         ),
     ],
@@ -189,7 +189,7 @@ def test_where_there_is_nothing_to_compare_it_says_why(material, problem):
 
 
 def test_an_id_that_two_files_share_needs_a_decision():
-    same = [Material("a", answers_of("bot", 1)), Material("b", answers_of("bot", 1))]
+    same = [RatingMaterial("a", answers_of("bot", 1)), RatingMaterial("b", answers_of("bot", 1))]
     with pytest.raises(UsageError, match="add --compare"):
         design(same, Job("rate", parse_qualities("overall")))
 
@@ -210,7 +210,7 @@ def test_a_run_brings_its_scores_and_files_lose_their_ratings(tmp_path):
 
 
 def test_a_limit_of_comparisons_counts_pairs_and_leaves_none_without_a_rival():
-    sources = [Material(name, tuple(answers_of(name, 30))) for name in ("a", "b")]
+    sources = [RatingMaterial(name, tuple(answers_of(name, 30))) for name in ("a", "b")]
     job = Job("compare", (Quality("preference"),), seed=3)
     few = design(sources, job, 7)
     assert len(few.job.tasks) == 7
@@ -223,7 +223,7 @@ def test_a_limit_of_comparisons_counts_pairs_and_leaves_none_without_a_rival():
 def test_pairs_remember_what_joined_them():
     """Three systems answer the same question: its three pairs are not independent."""
     sides = [
-        Material(name, [Sample(f"s{n}", (Turn(f"q{n}"),), f"{name} {n}") for n in range(4)])
+        RatingMaterial(name, [Sample(f"s{n}", (Turn(f"q{n}"),), f"{name} {n}") for n in range(4)])
         for name in ("a", "b", "c")
     ]
     pairs = pair_up(sides).pairs

@@ -15,7 +15,7 @@ from rating_jobs import comparison_job, rating_job
 
 import dialeval
 from dialeval.errors import InputError
-from dialeval.rating.design import Material, design
+from dialeval.rating.design import RatingMaterial, design
 from dialeval.rating.job import Job, parse_qualities
 from dialeval.rating.opening import create_store
 from dialeval.rating.overview import overview
@@ -203,7 +203,7 @@ def hostile_store(tmp_path):
         for number, text in enumerate(texts)
     )
     job = Job("rate", parse_qualities("overall"))
-    store = create_store(str(tmp_path / "h.db"), design([Material("h", samples)], job).job, 1)
+    store = create_store(str(tmp_path / "h.db"), design([RatingMaterial("h", samples)], job).job, 1)
     (rater,) = store.raters()
     for position in range(1, len(texts) + 1):
         store.save(rater, position, {"overall": 3}, "s")

@@ -12,7 +12,7 @@ from dialeval.compose.fitting import DSTC10_QUALITIES
 from dialeval.compose.leave_one_out import SINGLE
 from dialeval.errors import UsageError
 from dialeval.studies import dstc10, mme_ablation
-from dialeval.studies.rated_runs import SUB_METRICS, RatedSet, sampling_notes, thinned
+from dialeval.studies.rated_runs import SUB_METRICS, LoadedSet, sampling_notes, thinned
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
 
@@ -150,8 +150,8 @@ def test_copies_among_the_real_sets_are_found(datasets, monkeypatch):
 
 def test_a_large_set_is_studied_by_a_sample_that_is_always_the_same():
     samples = tuple(rated_samples("humod", RULES["humod"])) * 100
-    whole = RatedSet("humod", samples[:1001])
+    whole = LoadedSet("humod", samples[:1001])
     thin = thinned(whole)
     assert (len(thin.samples), thin.whole, thinned(whole)) == (500, 1001, thin)
     assert sampling_notes([thin]) == ["humod: 500 of 1,001 samples, drawn at random"]
-    assert thinned(RatedSet("small", samples[:1000])).samples == samples[:1000]
+    assert thinned(LoadedSet("small", samples[:1000])).samples == samples[:1000]

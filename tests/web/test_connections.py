@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from dialeval.web.connections import Connection
 from dialeval.web.frame import Settings, create_app
-from dialeval.web.safety import Limits
+from dialeval.web.safety import ClientLimits
 
 from .asking import ask
 
@@ -53,7 +53,7 @@ def said(raw: socket.socket) -> bytes:
 
 def test_210_half_sent_requests_lock_nobody_out():
     """From the same address, and long before any time-out."""
-    limits = Limits(header_seconds=600, body_seconds=600)
+    limits = ClientLimits(header_seconds=600, body_seconds=600)
     with serving(create_app(Settings(limits=limits), ROUTES)) as address, ExitStack() as room:
         begun = [started(address, (HALF, HALF_BODY)[n % 2], room) for n in range(210)]
         assert [ask(address).status for _ in range(3)] == [200] * 3
@@ -64,7 +64,7 @@ def test_210_half_sent_requests_lock_nobody_out():
 
 
 def test_headers_and_bodies_that_do_not_come_end_in_time(caplog):
-    limits = Limits(header_seconds=0.3, body_seconds=0.2)
+    limits = ClientLimits(header_seconds=0.3, body_seconds=0.2)
     with serving(create_app(Settings(limits=limits), ROUTES)) as address, ExitStack() as room:
         half, half_body = (started(address, begun, room) for begun in (HALF, HALF_BODY))
         silent = started(address, b"", room)
@@ -78,7 +78,7 @@ def test_headers_and_bodies_that_do_not_come_end_in_time(caplog):
 
 
 def test_a_byte_now_and_then_does_not_extend_the_time():
-    limits = Limits(header_seconds=0.5)
+    limits = ClientLimits(header_seconds=0.5)
     with serving(create_app(Settings(limits=limits))) as address, ExitStack() as room:
         raw = started(address, HALF + b"X-Drip: ", room)
         stop = threading.Event()
@@ -103,7 +103,7 @@ def test_a_byte_now_and_then_does_not_extend_the_time():
 
 
 def test_an_answer_that_nobody_takes_is_given_up():
-    limits = Limits(answer_seconds=0.2)
+    limits = ClientLimits(answer_seconds=0.2)
     gone = threading.Event()
 
     class Watched(Connection):
@@ -135,7 +135,7 @@ def test_whoever_waits_for_longest_makes_room_first_of_the_client_that_has_most(
             self.connections.discard(self)
 
     others: set[Waiting] = set()
-    Waiting.limits = Limits(connections=3, connections_in_all=4)
+    Waiting.limits = ClientLimits(connections=3, connections_in_all=4)
     early, crowd = Waiting("a", 1.0, others), [Waiting("b", 2.0 + n, others) for n in range(3)]
     late = Waiting("c", 9.0, others)
     late._make_room()

@@ -332,8 +332,8 @@ class KendallCounts:
 
     def __init__(self, x: Floats, y: Floats, many_rounds: bool = False) -> None:
         """`many_rounds` takes longer to prepare, and pays off from about ten rows of weights on."""
-        few_items = len(x) <= MATRICES_UP_TO
-        self.discordant = (matrix_products if many_rounds and few_items else running_sums)(x, y)
+        fits_matrices = len(x) <= MATRICES_UP_TO
+        self.discordant = (matrix_products if many_rounds and fits_matrices else running_sums)(x, y)
         self.x_groups, self.y_groups = tie_groups(x), tie_groups(y)
         both = self.x_groups.group * len(self.y_groups) + self.y_groups.group
         self.both_groups: TieGroups = tie_groups(both)

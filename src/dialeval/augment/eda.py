@@ -52,14 +52,14 @@ STOP_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class WordList:
     """Words, and what stands before each of them and after the last: one more gap than words."""
 
     words: tuple[str, ...]
     gaps: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> Text:
+    def of(cls, text: str) -> WordList:
         return cls(tuple(WORD.findall(text)), tuple(WORD.split(text)))
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class EasyDataAugmentation:
         return [self._variants(query.query) for query in queries]
 
     def _variants(self, query: str) -> list[Paraphrase]:
-        text = Text.of(letters_only(query) if self.mode == "released" else query)
+        text = WordList.of(letters_only(query) if self.mode == "released" else query)
         if not text.words:
             return []
         digest = hashlib.sha256(query.encode("utf-8", "surrogatepass")).digest()
@@ -120,10 +120,10 @@ def letters_only(text: str) -> str:
     return " ".join(re.sub("[^a-z]", " ", joined).split())
 
 
-Operation = Callable[[Text, float, np.random.Generator], Text]
+Operation = Callable[[WordList, float, np.random.Generator], WordList]
 
 
-def replace_words(text: Text, alpha: float, generator: np.random.Generator) -> Text:
+def replace_words(text: WordList, alpha: float, generator: np.random.Generator) -> WordList:
     words = list(text.words)
     candidates = sorted({word for word in words if word.lower() not in STOP_WORDS})
     left = _times(alpha, words)
@@ -141,10 +141,10 @@ def replace_words(text: Text, alpha: float, generator: np.random.Generator) -> T
                 words[place] = new
             places.setdefault(new, []).extend(moved)
             left -= 1
-    return Text(tuple(words), text.gaps)
+    return WordList(tuple(words), text.gaps)
 
 
-def insert_words(text: Text, alpha: float, generator: np.random.Generator) -> Text:
+def insert_words(text: WordList, alpha: float, generator: np.random.Generator) -> WordList:
     words, gaps = list(text.words), list(text.gaps)
     # Flags are bytes because they are counted at every insertion: a long text stays quick.
     has_synonyms = bytearray(bool(synonyms(word.lower())) for word in words)
@@ -158,25 +158,25 @@ def insert_words(text: Text, alpha: float, generator: np.random.Generator) -> Te
         has_synonyms.insert(place, has)
         words.insert(place, new)
         gaps.insert(place + 1, " ")
-    return Text(tuple(words), tuple(gaps))
+    return WordList(tuple(words), tuple(gaps))
 
 
-def swap_words(text: Text, alpha: float, generator: np.random.Generator) -> Text:
+def swap_words(text: WordList, alpha: float, generator: np.random.Generator) -> WordList:
     words = list(text.words)
     if len(words) > 1:
         for _ in range(_times(alpha, words)):
             first, second = generator.choice(len(words), size=2, replace=False)
             words[first], words[second] = words[second], words[first]
-    return Text(tuple(words), text.gaps)
+    return WordList(tuple(words), text.gaps)
 
 
-def delete_words(text: Text, alpha: float, generator: np.random.Generator) -> Text:
+def delete_words(text: WordList, alpha: float, generator: np.random.Generator) -> WordList:
     kept = [place for place in range(len(text.words)) if generator.random() > alpha]
     if not kept:
         kept = [int(generator.integers(len(text.words)))]
     # The gap before a word goes with it, except that before the first: it may open a quotation.
     gaps = [text.gaps[0], *(text.gaps[place] for place in kept[1:]), text.gaps[-1]]
-    return Text(tuple(text.words[place] for place in kept), tuple(gaps))
+    return WordList(tuple(text.words[place] for place in kept), tuple(gaps))
 
 
 def _times(alpha: float, words: Sequence[str]) -> int:

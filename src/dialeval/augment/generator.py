@@ -29,7 +29,7 @@ from dialeval.augment.queries import Paraphrase, Query
 from dialeval.errors import UsageError
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
-from dialeval.sample import letters
+from dialeval.sample import letters_and_digits
 
 if TYPE_CHECKING:
     from dialeval.generation.generator import Generator
@@ -166,10 +166,10 @@ class ConditionalTextGenerator:
 def distinct(query: str, texts: Sequence[str]) -> list[str]:
     """Returns the texts that say something, are not the query, and are not there yet, in their
     order."""
-    seen = {letters(query), ""}
+    seen = {letters_and_digits(query), ""}
     kept = []
     for text in texts:
-        if (said := letters(text)) not in seen:
+        if (said := letters_and_digits(text)) not in seen:
             seen.add(said)
             kept.append(text)
     return kept

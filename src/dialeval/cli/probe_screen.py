@@ -13,10 +13,10 @@ from dialeval.probe.report import CONTRADICTION
 from dialeval.runs.table import count
 
 if TYPE_CHECKING:
-    from dialeval.probe.probing import ProbeSummary, Progress
+    from dialeval.probe.probing import ProbeProgress, ProbeSummary
     from dialeval.probe.report import ProbedQuery
 
-Watch = Callable[["Progress"], None]
+Watch = Callable[["ProbeProgress"], None]
 
 LONGEST_TEXT = 300
 """Characters of an answer that are shown."""
@@ -45,7 +45,7 @@ class _Speed:
         self._stage = ""
         self._start = (0.0, 0)
 
-    def per_second(self, progress: Progress) -> float:
+    def per_second(self, progress: ProbeProgress) -> float:
         now = time.monotonic()
         if progress.stage != self._stage:
             self._stage, self._start = progress.stage, (now, progress.done)
@@ -73,7 +73,7 @@ def _moving_bar() -> Iterator[Watch]:
     with Bar(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("probing", total=None, note="")
 
-        def watch(progress: Progress) -> None:
+        def watch(progress: ProbeProgress) -> None:
             failures = f", {progress.failed:,} failed" if progress.failed else ""
             bar.update(
                 task,
@@ -90,7 +90,7 @@ def _plain_lines() -> Watch:
     """Prints a line now and then, where no bar can move."""
     last, speed = time.monotonic(), _Speed()
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: ProbeProgress) -> None:
         nonlocal last
         per_second = speed.per_second(progress)
         if time.monotonic() - last < PLAIN_PROGRESS_SECONDS:

@@ -25,7 +25,7 @@ from dialeval.agreement.joining import texts_digest
 from dialeval.agreement.ranks import Floats, Integers, without_rounding_errors
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.metrics.composition import VALUE, Chosen, Composition, Term, term_signature
-from dialeval.sample import Level, Sample, letters
+from dialeval.sample import Level, Sample, letters_and_digits
 from dialeval.text import neutralise
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def check_metrics(runs: Sequence[Run], labels: Sequence[str]) -> None:
 def text_digests(sample: Sample) -> Iterator[bytes]:
     """Yields the digest of the conversation up to the answer; for a whole dialogue, up to each of
     its turns. Case, spaces and punctuation do not count: copies of a set differ in them."""
-    said = [letters(turn.text) for turn in sample.turns]
+    said = [letters_and_digits(turn.text) for turn in sample.turns]
     if sample.response is not None:
         yield texts_digest(said)
         return

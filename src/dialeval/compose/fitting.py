@@ -142,7 +142,7 @@ class FitOptions:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedWeights:
     """The correlations and weights of one quality of one data set."""
 
     dataset: str
@@ -232,7 +232,7 @@ def _term(sets: Sequence[Evidence], ingredient: Ingredient, scale: Scale) -> Ter
     return Term(ingredient.spec, ingredient.signature, metric.direction, scales)
 
 
-def fit_set(evidence: Evidence, terms: Sequence[Term], options: FitOptions) -> list[Fitted]:
+def fit_set(evidence: Evidence, terms: Sequence[Term], options: FitOptions) -> list[FittedWeights]:
     """Correlates every quality of one data set, on its random sample."""
     drawn = draw(evidence, options)
     columns = [evidence.scaled(term)[drawn] for term in terms]
@@ -247,7 +247,7 @@ def fit_set(evidence: Evidence, terms: Sequence[Term], options: FitOptions) -> l
         }
         n = int((~np.isnan(ratings[drawn])).sum())
         weighting = reweigh(rho, options.power)
-        found.append(Fitted(evidence.name, quality, n, rho, reasons, weighting))
+        found.append(FittedWeights(evidence.name, quality, n, rho, reasons, weighting))
     return found
 
 
@@ -264,7 +264,7 @@ def draw(evidence: Evidence, options: FitOptions) -> list[int]:
 
 
 def average_over_sets(
-    groups: Sequence[Sequence[Fitted]], names: QualityMap, prior: float = 0.0
+    groups: Sequence[Sequence[FittedWeights]], names: QualityMap, prior: float = 0.0
 ) -> dict[str, Weights]:
     """Eq. 2 for each quality, by its name in the composition; a group counts as one data set."""
     by_quality: dict[str, list[Weights]] = {}
@@ -346,7 +346,7 @@ def fit_warnings(composition: Composition) -> list[str]:
 def _provenance(
     gathered: Gathered,
     sets: Mapping[int, Evidence],
-    fitted: Mapping[int, Sequence[Fitted]],
+    fitted: Mapping[int, Sequence[FittedWeights]],
     options: FitOptions,
 ) -> dict[str, Any]:
     first = {

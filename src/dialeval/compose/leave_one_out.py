@@ -286,16 +286,16 @@ def fit_runs(
 
 
 def try_on_new_sets(
-    composition: Composition, fitted: Gathered, unseen: Gathered, options: FitOptions
+    composition: Composition, fitted: Gathered, new: Gathered, options: FitOptions
 ) -> LeaveOneOut:
     """Tries a composition on data sets that nothing was fitted or chosen on. A set that shares a
     conversation with the fitted sets is refused."""
-    for one in unseen.sets:
+    for one in new.sets:
         for other in fitted.sets:
             if are_relatives(one, other):
                 raise UsageError(f"{one.name} shares conversations with {other.name}: it was seen")
-    others = [label for label in fitted.others if label in unseen.others]
-    first = [unseen.sets[group[0]] for group in unseen.families.same]
+    others = [label for label in fitted.others if label in new.others]
+    first = [new.sets[group[0]] for group in new.families.same]
     trials = [trial for one in first for trial in try_on(composition, one, others, options)]
     return LeaveOneOut(tuple(trials))
 

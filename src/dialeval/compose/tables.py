@@ -101,8 +101,8 @@ def method_lines(found: LeaveOneOut) -> Lines:
         for one in found.summary()
     ]
     means = ["mean by set", "mean by quality"]
-    beside = [f"with {CRS}", *(f"{mean}: it, {CRS}" for mean in means)]
-    return ["", *means, "defined", *beside], rows
+    compared = [f"with {CRS}", *(f"{mean}: it, {CRS}" for mean in means)]
+    return ["", *means, "defined", *compared], rows
 
 
 def trial_lines(found: LeaveOneOut) -> Lines:

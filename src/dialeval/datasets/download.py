@@ -60,7 +60,7 @@ def download(
     `destination` appears when the file is whole. After a failure `NAME.part` remains, for the next
     call to go on from, unless it is of no use.
     """
-    part, mark = _beside(destination, ".part"), _beside(destination, ".mark")
+    part, mark = _sibling(destination, ".part"), _sibling(destination, ".mark")
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, attempts + 1):
@@ -83,7 +83,7 @@ def download(
         raise DownloadError(f"{destination}: cannot be written: {reason}") from error
 
 
-def _beside(path: Path, ending: str) -> Path:
+def _sibling(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 

@@ -63,8 +63,8 @@ class LowRankLinear(torch.nn.Module):
         torch.nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        beside = torch.nn.functional.linear(torch.nn.functional.linear(x, self.down), self.up)
-        whole: torch.Tensor = self.linear(x) + self.scale * beside
+        change = torch.nn.functional.linear(torch.nn.functional.linear(x, self.down), self.up)
+        whole: torch.Tensor = self.linear(x) + self.scale * change
         return whole
 
 

@@ -42,7 +42,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProbePlan:
     """What is asked of each query; `paraphrases` variants of it are put again."""
 
     protocol: Protocol = "both"
@@ -117,7 +117,7 @@ class Gaps:
 
 
 def samples_of(
-    queries: Iterable[Query], plan: Plan, answer: Answer, system: str, gaps: Gaps
+    queries: Iterable[Query], plan: ProbePlan, answer: Answer, system: str, gaps: Gaps
 ) -> Iterator[Sample]:
     """Yields the samples, in the order of the queries."""
     for query in queries:
@@ -141,7 +141,7 @@ def _diversity(query: Query, answer: Answer, system: str, gaps: Gaps) -> Iterato
 
 
 def _consistency(
-    query: Query, plan: Plan, answer: Answer, system: str, gaps: Gaps
+    query: Query, plan: ProbePlan, answer: Answer, system: str, gaps: Gaps
 ) -> Iterator[Sample]:
     first = answer((query.id, ORIGINAL))
     for number, paraphrase in enumerate(plan.put_again(query), 1):

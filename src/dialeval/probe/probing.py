@@ -25,7 +25,7 @@ from dialeval.errors import UsageError
 from dialeval.limits import OWN
 from dialeval.probe.directory import ProbeDirectory
 from dialeval.probe.exchange import Exchange, Recording, ask_all, write_exchanges
-from dialeval.probe.plan import ORIGINAL, Ask, Gaps, Plan, Protocol, samples_of
+from dialeval.probe.plan import ORIGINAL, Ask, Gaps, ProbePlan, Protocol, samples_of
 from dialeval.systems.system import System
 
 # What became of a probe, counted: for people, and for the exit code.
@@ -110,7 +110,7 @@ DEFAULT_AUGMENTER = "ws"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ProbeProgress:
     """How far a probe is: queries that have variants, or questions that ended, and failed."""
 
     stage: Literal["augmenting", "asking"]
@@ -119,7 +119,7 @@ class Progress:
     failed: int = 0
 
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[ProbeProgress], None]
 
 
 def probe(
@@ -156,7 +156,7 @@ def probe(
         "protocol": protocol,
         "paraphrases": paraphrases,
     }
-    directory, plan = ProbeDirectory(Path(out)), Plan(protocol, paraphrases)
+    directory, plan = ProbeDirectory(Path(out)), ProbePlan(protocol, paraphrases)
     with directory.exclusive(overwrite):
         if not directory.holds(settings):
             tally = Tally()
@@ -173,7 +173,7 @@ class _Asker:
         self,
         system: System,
         directory: ProbeDirectory,
-        plan: Plan,
+        plan: ProbePlan,
         queries: Sequence[Query],
         name: str,
     ) -> None:
@@ -220,10 +220,10 @@ class _Asker:
                     total -= len(self._plan.put_again(query))
                 else:
                     opened = self._plan.following(query, exchange.reply)
-            watch(Progress("asking", done, total, failed))
+            watch(ProbeProgress("asking", done, total, failed))
             return opened
 
-        watch(Progress("asking", done, total))
+        watch(ProbeProgress("asking", done, total))
         with self._recording:
             ask_all(self._system, missing, react)
         return asked
@@ -288,7 +288,7 @@ def _augmented(
     made = augment_queries(queries, make_augmenters(specs, seed), tally)
     return watched(
         _without_repeats(made, tally),
-        lambda done, _: watch(Progress("augmenting", done, len(queries))),
+        lambda done, _: watch(ProbeProgress("augmenting", done, len(queries))),
     )
 
 

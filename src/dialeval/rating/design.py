@@ -43,7 +43,7 @@ from dialeval.sample import Sample, Turn
 
 
 @dataclass(frozen=True)
-class Material:
+class RatingMaterial:
     """One source: a run, or what one or more files hold."""
 
     name: str
@@ -61,7 +61,7 @@ def read_material(
     *,
     limit: int | None = None,
     seed: int | None = None,
-) -> list[Material]:
+) -> list[RatingMaterial]:
     """Loads the samples of each path. Ratings that the samples had are dropped: raters start
     afresh."""
     if not paths:
@@ -76,11 +76,11 @@ def is_run(path: str) -> bool:
     return path != "-" and (Path(path) / "manifest.json").is_file()
 
 
-def _files(name: str, samples: Samples) -> Material:
-    return Material(name, tuple(_bare(samples)), problems=samples.counts)
+def _files(name: str, samples: Samples) -> RatingMaterial:
+    return RatingMaterial(name, tuple(_bare(samples)), problems=samples.counts)
 
 
-def _run(name: str, run: Run, limit: int | None, seed: int | None) -> Material:
+def _run(name: str, run: Run, limit: int | None, seed: int | None) -> RatingMaterial:
     rows: Iterator[Sample] | list[Sample] = _bare(run.samples())
     if limit is not None:
         generator = random.Random(seed)
@@ -93,7 +93,7 @@ def _run(name: str, run: Run, limit: int | None, seed: int | None) -> Material:
             if row["id"] in wanted:
                 scores[row["id"]] = {metric: row[metric] for metric in run.metrics}
     directions = {metric["label"]: metric["direction"] for metric in run.manifest["metrics"]}
-    return Material(name, samples, scores, directions)
+    return RatingMaterial(name, samples, scores, directions)
 
 
 def _bare(samples: Samples | Iterator[Sample]) -> Iterator[Sample]:
@@ -118,7 +118,7 @@ class Pairs:
     same: int
 
 
-def pair_up(material: Sequence[Material]) -> Pairs:
+def pair_up(material: Sequence[RatingMaterial]) -> Pairs:
     """Pairs every answer with each answer of another side. The name of the side is in `system`."""
     sides = _sides(material)
     if len(sides) < 2:
@@ -146,7 +146,7 @@ def pair_up(material: Sequence[Material]) -> Pairs:
     )
 
 
-def _sides(material: Sequence[Material]) -> dict[str, list[Sample]]:
+def _sides(material: Sequence[RatingMaterial]) -> dict[str, list[Sample]]:
     if len(material) > 1:
         return {source.name: list(source.samples) for source in material}
     sides: dict[str, list[Sample]] = {}
@@ -296,7 +296,7 @@ class Design:
     remarks: tuple[str, ...] = ()
 
 
-def design(material: Sequence[Material], job: Job, most_pairs: int | None = None) -> Design:
+def design(material: Sequence[RatingMaterial], job: Job, most_pairs: int | None = None) -> Design:
     """Makes the job with its tasks: each sample on its own, or pairs of answers side by side, at
     most `most_pairs` of them at random."""
     directions = {name: way for source in material for name, way in source.directions.items()}
@@ -306,7 +306,7 @@ def design(material: Sequence[Material], job: Job, most_pairs: int | None = None
     return _rating(material, job)
 
 
-def _rating(material: Sequence[Material], job: Job) -> Design:
+def _rating(material: Sequence[RatingMaterial], job: Job) -> Design:
     samples = [sample for source in material for sample in source.samples]
     _check_ids(samples)
     scores = {ident: found for source in material for ident, found in source.scores.items()}
@@ -317,7 +317,7 @@ def _rating(material: Sequence[Material], job: Job) -> Design:
     return Design(_with_tasks(job, judged, scores), tuple(remarks))
 
 
-def _comparison(material: Sequence[Material], job: Job, most: int | None) -> Design:
+def _comparison(material: Sequence[RatingMaterial], job: Job, most: int | None) -> Design:
     found = pair_up(material)
     pairs = found.pairs
     if most is not None and most < len(pairs):

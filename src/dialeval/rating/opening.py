@@ -18,7 +18,7 @@ from dialeval.errors import UsageError
 from dialeval.progress import Progress, silent
 from dialeval.rating import schema
 from dialeval.rating.database import Address, connect, parse_address, reading, writing
-from dialeval.rating.design import Design, Material, assignments, design
+from dialeval.rating.design import Design, RatingMaterial, assignments, design
 from dialeval.rating.job import Job
 from dialeval.rating.store import Store, read_tasks, usual_name
 
@@ -173,7 +173,7 @@ class Started:
 
 def start(
     place: str,
-    material: Sequence[Material],
+    material: Sequence[RatingMaterial],
     job: Job,
     *,
     raters: int | None = None,
@@ -211,7 +211,7 @@ def start(
 
 def _check_same(
     store: Store,
-    material: Sequence[Material],
+    material: Sequence[RatingMaterial],
     job: Job,
     given: Sequence[str],
     most_pairs: int | None,
@@ -231,7 +231,7 @@ def _check_same(
         )
 
 
-def _again(material: Sequence[Material], stored: Job, most_pairs: int | None) -> Design:
+def _again(material: Sequence[RatingMaterial], stored: Job, most_pairs: int | None) -> Design:
     return design(material, replace(stored, sources=(), directions={}), most_pairs)
 
 

@@ -24,14 +24,21 @@ from dialeval.report.look import environment
 from dialeval.report.material import (
     SHOWN_EXTREMES,
     Extremes,
-    Material,
+    ReportData,
     extremes,
     gather,
     open_runs,
     select,
 )
 from dialeval.report.means import histogram, pooled_scores, summaries
-from dialeval.report.page import DialogueCard, Line, cards, extreme_lines, inline_svg, render_page
+from dialeval.report.page import (
+    DialogueCard,
+    ExtremeLine,
+    cards,
+    extreme_lines,
+    inline_svg,
+    render_page,
+)
 from dialeval.report.people import people
 from dialeval.storage import write_text
 
@@ -69,7 +76,7 @@ class Origin:
     command: str
 
 
-def measured(material: Material) -> list[Measured]:
+def measured(material: ReportData) -> list[Measured]:
     found = []
     for metric in material.metrics:
         label = metric["label"]
@@ -90,7 +97,7 @@ def measured(material: Material) -> list[Measured]:
     return found
 
 
-def origins(material: Material) -> list[Origin]:
+def origins(material: ReportData) -> list[Origin]:
     return [_origin(n, run) for n, run in zip(material.names, material.runs, strict=True)]
 
 
@@ -187,8 +194,8 @@ class ExtremesView:
     title: str
     label: str
     direction: str
-    best: tuple[Line, ...]
-    worst: tuple[Line, ...]
+    best: tuple[ExtremeLine, ...]
+    worst: tuple[ExtremeLine, ...]
 
 
 def write_report(
@@ -273,7 +280,7 @@ def write_report(
     )
 
 
-def _notes(material: Material) -> list[tuple[str, str]]:
+def _notes(material: ReportData) -> list[tuple[str, str]]:
     """Returns what the table of a run says beneath it, and which runs say so; nobody where all
     do."""
     said: dict[str, list[str]] = {}
@@ -303,7 +310,7 @@ def _pair_pictures(comparison: Comparison | None) -> list[Any]:
     ]
 
 
-def _histograms(material: Material) -> list[Any]:
+def _histograms(material: ReportData) -> list[Any]:
     found = []
     for entries in material.levels:
         for label in material.labels:
@@ -320,7 +327,7 @@ def _histograms(material: Material) -> list[Any]:
 
 
 def _extremes_views(
-    material: Material, every: Sequence[DialogueCard], ends: Sequence[Extremes]
+    material: ReportData, every: Sequence[DialogueCard], ends: Sequence[Extremes]
 ) -> list[ExtremesView]:
     found = []
     for one in ends:
@@ -334,7 +341,7 @@ def _extremes_views(
     return found
 
 
-def _title(material: Material) -> str:
+def _title(material: ReportData) -> str:
     if material.several:
         return (
             " and ".join(material.names) if len(material.names) == 2 else ", ".join(material.names)

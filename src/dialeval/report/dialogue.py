@@ -31,7 +31,7 @@ MOST_NGRAMS, MOST_WORDS = 12, 400
 
 
 @dataclass(frozen=True)
-class Word:
+class ShadedWord:
     """A piece of the response and its log-probability, None where it has none (blanks, or what
     nothing predicts). `shade` goes from 0, expected, to 5."""
 
@@ -41,7 +41,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Bar:
+class ScoreBar:
     """A number with a bar from `start` over `width`, in whole percent of the room: the style sheet
     has a class for each, so that no page needs inline styles."""
 
@@ -68,24 +68,24 @@ class NGram:
     count: int
 
 
-def words(response: str, parts: Mapping[str, Any]) -> tuple[Word, ...]:
+def words(response: str, parts: Mapping[str, Any]) -> tuple[ShadedWord, ...]:
     """Tokens put together to words: the log-probability of a word is the sum of those of its
     tokens."""
     if not {"log_probs", "starts", "ends"} <= parts.keys():
         return ()
     values = _by_character(response, parts)
-    found: list[Word] = []
+    found: list[ShadedWord] = []
     for match in re.finditer(r"\s+|\S+", response):
         if len(found) >= MOST_WORDS:
-            found.append(Word(f" … {len(response) - match.start():,} more characters"))
+            found.append(ShadedWord(f" … {len(response) - match.start():,} more characters"))
             break
         own = [values[i] for i in range(*match.span()) if i in values]
         text = match.group()
         if text.isspace() or not own:
-            found.append(Word(text))
+            found.append(ShadedWord(text))
         else:
             total = math.fsum(own)
-            found.append(Word(text, total, shade_of(total)))
+            found.append(ShadedWord(text, total, shade_of(total)))
     return tuple(found)
 
 
@@ -107,7 +107,7 @@ def shade_of(log_prob: float) -> int:
     return sum(-log_prob >= edge for edge in SHADES)
 
 
-def follow_ups(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[Bar, ...]:
+def follow_ups(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[ScoreBar, ...]:
     """Returns what a user could say next, the likeliest first; the bar is how unlikely it is."""
     names = [part["name"] for part in metric["parts"] if _is_follow_up(part)]
     found = sorted((parts[name], name) for name in names if name in parts)
@@ -152,7 +152,7 @@ def repeated_ngrams(
     return tuple(NGram(text[:80], -count) for count, text in often[:MOST_NGRAMS])
 
 
-def contributions(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[Bar, ...]:
+def contributions(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[ScoreBar, ...]:
     """Returns what each sub-metric adds to a composed score: its own score times its share of the
     weight, the largest first. Those of a sub-metric without a score are shared by the others."""
     weights = {
@@ -169,7 +169,7 @@ def contributions(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[
     )
 
 
-def numbers(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[Bar, ...]:
+def numbers(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[ScoreBar, ...]:
     """Parts that are single numbers and nothing else."""
     named = [
         (part["name"], parts[part["name"]])
@@ -183,13 +183,13 @@ def numbers(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[Bar, .
     return bars(named)
 
 
-def bars(named: Sequence[tuple[str, float]]) -> tuple[Bar, ...]:
+def bars(named: Sequence[tuple[str, float]]) -> tuple[ScoreBar, ...]:
     """On one scale that includes 0."""
     values = [value for _, value in named]
     low, high = min([0.0, *values]), max([0.0, *values])
     room = (high - low) or 1.0
     return tuple(
-        Bar(
+        ScoreBar(
             name,
             value,
             round(100 * (min(0.0, value) - low) / room),
@@ -227,12 +227,12 @@ class MetricView:
     value: float | None
     raw: float | None
     note: str
-    words: tuple[Word, ...] = ()
-    follow_ups: tuple[Bar, ...] = ()
+    words: tuple[ShadedWord, ...] = ()
+    follow_ups: tuple[ScoreBar, ...] = ()
     pairs: tuple[ContradictedPair, ...] = ()
     ngrams: tuple[NGram, ...] = ()
-    contributions: tuple[Bar, ...] = ()
-    numbers: tuple[Bar, ...] = ()
+    contributions: tuple[ScoreBar, ...] = ()
+    numbers: tuple[ScoreBar, ...] = ()
 
     @property
     def shows(self) -> bool:

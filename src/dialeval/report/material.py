@@ -49,7 +49,7 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class Material:
+class ReportData:
     """`metrics` are records of the manifest, those that every run has. `sides` are what is
     compared: the runs, or the systems of the only one.
 
@@ -89,7 +89,7 @@ def open_runs(paths: Sequence[str | Path]) -> list[Run]:
     return [open_run(path) for path in paths]
 
 
-def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Material:
+def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> ReportData:
     """Reads everything but the texts."""
     names = run_names(runs)
     metrics = _common_metrics(runs, names, wanted)
@@ -112,7 +112,7 @@ def gather(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Material:
         levels = _joined_entries(joined, labels, shared.none)
     else:
         levels = _own_entries(whole[0], labels)
-    return Material(
+    return ReportData(
         tuple(runs), tuple(names), tuple(metrics), whole, tuple(levels), sides, joined, why, shared
     )
 
@@ -238,7 +238,7 @@ class Selection:
         return sum(map(len, self.shown))
 
 
-def extremes(material: Material, count: int) -> list[Extremes]:
+def extremes(material: ReportData, count: int) -> list[Extremes]:
     """Returns `count` entries of either end, for each level and metric."""
     found = []
     for number, level in enumerate(material.levels):
@@ -275,7 +275,7 @@ def _ends(values: np.ndarray, direction: str, count: int) -> tuple[list[int], li
     return [row for row in order[:count] if row not in best], best
 
 
-def select(material: Material, size: int, seed: int) -> Selection:
+def select(material: ReportData, size: int, seed: int) -> Selection:
     """Returns all entries, or `size` of them."""
     levels = material.levels
     total = sum(map(len, levels))

@@ -33,7 +33,7 @@ from dialeval.pictures.frame import (
 )
 from dialeval.pictures.scale import Scale, data_range, short_number
 from dialeval.report.look import aligned
-from dialeval.report.material import Material
+from dialeval.report.material import ReportData
 
 if TYPE_CHECKING:
     from dialeval.agreement.comparison import Comparison
@@ -115,7 +115,7 @@ def _bars(
 
 
 @dataclass(frozen=True)
-class Cell:
+class MeanCell:
     """A mean over `n` of `total` samples. `cluster` is None where nothing was compared, or where
     all sides are in one cluster."""
 
@@ -133,7 +133,7 @@ class SummaryRow:
 
     name: str
     total: int
-    cells: tuple[Cell, ...]
+    cells: tuple[MeanCell, ...]
     inner: bool = False
 
 
@@ -163,7 +163,7 @@ class Summary:
         ]
 
 
-def summaries(material: Material, comparison: Comparison | None) -> list[Summary]:
+def summaries(material: ReportData, comparison: Comparison | None) -> list[Summary]:
     clusters = _clusters(comparison)
     found = []
     for entries in material.levels:
@@ -185,7 +185,7 @@ def summaries(material: Material, comparison: Comparison | None) -> list[Summary
     return found
 
 
-def pooled_scores(material: Material) -> Pooled:
+def pooled_scores(material: ReportData) -> Pooled:
     found: dict[str, list[float | None]] = {
         label: [] for label in material.labels if label not in material.grounds.none
     }
@@ -233,7 +233,7 @@ def _row(
         values = side.scores[label][here]
         values = values[~np.isnan(values)]
         cluster = clusters.get((level, label, side.name)) if system is None else None
-        cells.append(Cell(*mean_interval(values), len(values), total, cluster))
+        cells.append(MeanCell(*mean_interval(values), len(values), total, cluster))
     name = side.name if system is None else system
     return SummaryRow(name or "(unnamed)", total, tuple(cells), system is not None)
 

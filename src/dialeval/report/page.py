@@ -15,7 +15,7 @@ import numpy as np
 from dialeval.pictures.drawing import to_svg
 from dialeval.report.dialogue import DialogueView, dialogue_view
 from dialeval.report.look import STATIC, aligned, environment, stylesheet
-from dialeval.report.material import Extremes, Material, Selection, read_rows
+from dialeval.report.material import Extremes, ReportData, Selection, read_rows
 
 if TYPE_CHECKING:
     from dialeval.pictures.drawing import Drawing
@@ -56,7 +56,7 @@ class DialogueCard:
 
 
 @dataclass(frozen=True)
-class Line:
+class ExtremeLine:
     """A link to a card from the list of the best and the worst; `scores` as they are read."""
 
     anchor: str
@@ -66,7 +66,7 @@ class Line:
     scores: tuple[str, ...]
 
 
-def cards(material: Material, selection: Selection) -> list[DialogueCard]:
+def cards(material: ReportData, selection: Selection) -> list[DialogueCard]:
     """Returns the chosen dialogues with their texts, in the order of the file."""
     chosen = [(number, entry) for number, own in enumerate(selection.shown) for entry in own]
     wanted = np.array(
@@ -98,15 +98,15 @@ def cards(material: Material, selection: Selection) -> list[DialogueCard]:
     return found
 
 
-def _metrics_of(material: Material, run: int) -> list[dict[str, object]]:
+def _metrics_of(material: ReportData, run: int) -> list[dict[str, object]]:
     """Returns the records of one run: options and parts may differ between runs."""
     records = {metric["label"]: metric for metric in material.runs[run].manifest["metrics"]}
     return [records[label] for label in material.labels]
 
 
 def extreme_lines(
-    material: Material, every: Sequence[DialogueCard], ends: Extremes
-) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
+    material: ReportData, every: Sequence[DialogueCard], ends: Extremes
+) -> tuple[tuple[ExtremeLine, ...], tuple[ExtremeLine, ...]]:
     """Returns the best and the worst of those that are shown, their scores with the same
     decimals."""
     by_key = {card.key: card for card in every}
@@ -119,7 +119,7 @@ def extreme_lines(
     runs = (0, ends.run) if material.several else (0,)
     texts = iter(aligned([card.values[run][label] for card in shown for run in runs]))
     lines = [
-        Line(
+        ExtremeLine(
             card.anchor,
             card.view.system,
             card.view.id,

@@ -69,7 +69,7 @@ def people(
     if not levels:
         return None
     tables = []
-    cases: list[tuple[ScoredQuality, AgreementRow]] = []
+    correlated: list[tuple[ScoredQuality, AgreementRow]] = []
     for level in levels:
         wanted = [label for label in labels if not np.isnan(level.scores.get(label, np.nan)).all()]
         if not wanted:
@@ -77,19 +77,19 @@ def people(
         rows = agreement_rows([level], metrics=wanted, rounds=rounds, seed=seed, progress=progress)
         tables.append(_table(level, wanted, rows))
         found = {(row.metric, row.quality): row for row in rows}
-        cases += [
+        correlated += [
             (case, row)
             for case in scored_qualities(level, wanted, "turn")
             if (row := found[case.metric, case.quality]).correlations["spearman"].value is not None
         ]
-    chosen = sorted(cases, key=lambda pair: _interest(pair[1]), reverse=True)[:MOST_PLOTS]
+    chosen = sorted(correlated, key=lambda pair: _interest(pair[1]), reverse=True)[:MOST_PLOTS]
     rng = np.random.default_rng(seed)
     raters, crowd = _raters(run)
     return People(
         name,
         tuple(tables),
         tuple(draw_scatter(_thinned(case, rng), row, "turn") for case, row in chosen),
-        len(cases) - len(chosen),
+        len(correlated) - len(chosen),
         tuple(raters),
         crowd,
     )

@@ -27,7 +27,7 @@ from dialeval.runs.run import Run
 from dialeval.sample import Level
 from dialeval.studies.rated_runs import (
     LoadedOnce,
-    RatedSet,
+    LoadedSet,
     groups_by_model,
     load_rated_sets,
     run_place,
@@ -306,7 +306,7 @@ def measure(setting: Setting) -> Findings:
     )
 
 
-def _people(rated: RatedSet) -> Iterator[Cell]:
+def _people(rated: LoadedSet) -> Iterator[Cell]:
     """Human(Avg) and Human(Max) for each quality of each level."""
     for level in dict.fromkeys(sample.level for sample in rated.samples):
         samples = [sample for sample in rated.samples if sample.level == level]
@@ -334,7 +334,7 @@ def people_among_each_other(ratings: Floats) -> tuple[Correlations, Correlations
     return average, largest
 
 
-def _agreement(rated: RatedSet, run: Run) -> Iterator[Cell]:
+def _agreement(rated: LoadedSet, run: Run) -> Iterator[Cell]:
     for level in rated_run(run, Target()):
         for case in scored_qualities(level, (), "turn"):
             found = correlations(case.scores, case.ratings[:, 0], names=SHOWN)

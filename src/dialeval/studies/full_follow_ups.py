@@ -148,7 +148,7 @@ def measure(setting: Setting) -> Findings:
 
 
 @dataclass(frozen=True)
-class Variant:
+class MeasuredSet:
     """`full` in one mode with one model, and the sets of follow-ups of the paper in that mode."""
 
     by: str
@@ -177,12 +177,12 @@ def _asked(spec: str, setting: Setting) -> Sequence[str]:
     return [str(options["model"])] if "model" in options else setting.models
 
 
-def _variant(spec: str, model: str) -> Variant:
+def _variant(spec: str, model: str) -> MeasuredSet:
     options = {name: value for name, value in split_spec(spec)[1].items() if name != "model"}
     metric = make_metric("full", model=model, **options)
     told = ",".join(f"{name}={value}" for name, value in options.items())
     by = f"full:{told}, {model}" if told else f"full, {model}"
-    return Variant(by, metric.mode, model, options)  # type: ignore[attr-defined]
+    return MeasuredSet(by, metric.mode, model, options)  # type: ignore[attr-defined]
 
 
 def _place(folder: Path) -> Path:
@@ -191,7 +191,9 @@ def _place(folder: Path) -> Path:
     return file if file.exists() else folder
 
 
-def _score(samples: list[Sample], texts: Sequence[str], variant: Variant, setting: Setting) -> Run:
+def _score(
+    samples: list[Sample], texts: Sequence[str], variant: MeasuredSet, setting: Setting
+) -> Run:
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         path = Path(folder) / "follow-ups.txt"
         path.write_text("\n".join(texts), encoding="utf-8")
@@ -209,7 +211,7 @@ def _on_table_3(near: Closeness) -> Measured:
     return Measured(FROM_TABLE_3, len({*chosen} & {*_five()}))
 
 
-def _of_each(run: Run, variant: Variant) -> list[Measured]:
+def _of_each(run: Run, variant: MeasuredSet) -> list[Measured]:
     """Returns how well each follow-up of the paper's five agrees with people, alone."""
     return [
         _measured(_alone(text, level), found, variant)
@@ -219,7 +221,7 @@ def _of_each(run: Run, variant: Variant) -> list[Measured]:
 
 
 def _of_sets(
-    run: Run, sets: Mapping[str, Mapping[str, int]], name: str, quality: str, variant: Variant
+    run: Run, sets: Mapping[str, Mapping[str, int]], name: str, quality: str, variant: MeasuredSet
 ) -> list[Measured]:
     """Returns how well FULL with each set of follow-ups agrees with people on one data set."""
     return [
@@ -229,7 +231,7 @@ def _of_sets(
     ]
 
 
-def _best(ranked: Sequence[RankedFollowUp], variant: Variant) -> Table:
+def _best(ranked: Sequence[RankedFollowUp], variant: MeasuredSet) -> Table:
     levels = tuple(level for level in LEVELS if level in ranked[0].agreement)
     rows = tuple((one.text, *(one.agreement[level] for level in levels)) for one in ranked[:SHOWN])
     return Table(f"Best follow-ups on FED, {variant.by}", ("follow-up", *levels), rows)
@@ -243,7 +245,7 @@ def _alone(text: str, level: Level) -> str:
     return f"fed, {level}s: {text}"
 
 
-def _measured(what: str, found: Coefficient, variant: Variant) -> Measured:
+def _measured(what: str, found: Coefficient, variant: MeasuredSet) -> Measured:
     comparable = (variant.mode, variant.model) == ("released", MODEL_OF_THE_PAPER)
     return Measured(what, found.value, variant.by, found.n, found.reason, comparable)
 

@@ -37,7 +37,7 @@ longer than all others together."""
 
 
 @dataclass(frozen=True)
-class RatedSet:
+class LoadedSet:
     """Samples that people rated, under the name that tables show; `whole` is how many there are
     where these are a part of them."""
 
@@ -52,7 +52,7 @@ class RatedSet:
         return sha.hexdigest()
 
 
-def load_rated_sets(wanted: Sequence[str]) -> list[RatedSet]:
+def load_rated_sets(wanted: Sequence[str]) -> list[LoadedSet]:
     """Loads the sets of these names, or rated files of the user; without a name, all that are
     installed, the large ones by a sample."""
     names = list(wanted) or list(rated_sets_here())
@@ -61,27 +61,27 @@ def load_rated_sets(wanted: Sequence[str]) -> list[RatedSet]:
             "no rated set is here. Get one: dialeval data get usr-topical, or DIALEVAL_DATA=DIR"
             " where they lie already"
         )
-    found = [RatedSet(name, tuple(dialeval.load(name))) for name in names]
+    found = [LoadedSet(name, tuple(dialeval.load(name))) for name in names]
     for rated in found:
         if not any(sample.ratings for sample in rated.samples):
             raise UsageError(f"{rated.name}: no sample has ratings")
     return found if wanted else [thinned(rated) for rated in found]
 
 
-def thinned(rated: RatedSet) -> RatedSet:
+def thinned(rated: LoadedSet) -> LoadedSet:
     return by_lot(rated, SAMPLED) if len(rated.samples) > LARGE else rated
 
 
-def by_lot(rated: RatedSet, most: int, seed: int = 0) -> RatedSet:
+def by_lot(rated: LoadedSet, most: int, seed: int = 0) -> LoadedSet:
     """Draws at most `most` of its samples, in their order; the same seed draws the same ones."""
     whole = len(rated.samples)
     if whole <= most:
         return rated
     chosen = np.sort(np.random.default_rng(seed).permutation(whole)[:most])
-    return RatedSet(rated.name, tuple(rated.samples[i] for i in chosen.tolist()), whole)
+    return LoadedSet(rated.name, tuple(rated.samples[i] for i in chosen.tolist()), whole)
 
 
-def sampling_notes(sets: Sequence[RatedSet]) -> list[str]:
+def sampling_notes(sets: Sequence[LoadedSet]) -> list[str]:
     return [
         f"{rated.name}: {len(rated.samples):,} of {rated.whole:,} samples, drawn at random"
         for rated in sets
@@ -107,7 +107,7 @@ def groups_by_model(metrics: Sequence[Metric]) -> list[list[Metric]]:
     return list(groups.values())
 
 
-def run_place(rated: RatedSet, metrics: Sequence[Metric], source: ModelSource) -> Path:
+def run_place(rated: LoadedSet, metrics: Sequence[Metric], source: ModelSource) -> Path:
     """Returns where the run of these metrics on this set is kept: under all that can move its
     numbers."""
     models = sorted({model for metric in metrics for model in metric.models().values()})
@@ -246,7 +246,7 @@ def score_sets(
     )
 
 
-def dstc10_sets(setting: Setting) -> list[RatedSet]:
+def dstc10_sets(setting: Setting) -> list[LoadedSet]:
     """Returns the files of the track that are here, as a metric is to see them; of large ones a
     sample."""
     if "dstc10" not in setting.data:
@@ -256,7 +256,7 @@ def dstc10_sets(setting: Setting) -> list[RatedSet]:
         )
     return [
         thinned(
-            RatedSet(
+            LoadedSet(
                 path.name.removesuffix("_eval.json"),
                 tuple(protocol_sample(sample) for sample in dialeval.load(path)),
             )
@@ -265,7 +265,7 @@ def dstc10_sets(setting: Setting) -> list[RatedSet]:
     ]
 
 
-def _absent(sets: Sequence[RatedSet]) -> str:
+def _absent(sets: Sequence[LoadedSet]) -> str:
     here = {rated.name for rated in sets}
     absent = [name for name in DEVELOPMENT_SETS if name not in here]
     there = len(DEVELOPMENT_SETS) - len(absent)

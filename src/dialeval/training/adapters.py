@@ -42,13 +42,13 @@ def add_adapters(
     from peft import LoraConfig, get_peft_model
 
     # peft by itself puts no path beside a layer called `classifier`, but beside every other one.
-    beside = [name for name in trained if name != "classifier"]
+    others = [name for name in trained if name != "classifier"]
     config = LoraConfig(
         r=rank,
         lora_alpha=alpha,
         lora_dropout=0.0,
         target_modules=targets if isinstance(targets, str) else list(targets),
-        exclude_modules=beside or None,
+        exclude_modules=others or None,
         modules_to_save=list(trained) or None,
         task_type=task,
     )

@@ -2,8 +2,8 @@
 
 uvicorn waits for ever for the end of a request, so a few hundred half-sent ones would take all the
 room there is. Here a connection has a deadline for its headers, one for its body and one for taking
-our answer; `Limits` holds the seconds. They run from the start of each stage: a byte now and then
-does not extend them.
+our answer; `ClientLimits` holds the seconds. They run from the start of each stage: a byte now and
+then does not extend them.
 
 Connections are counted for each client and in all. Where there are too many, the one that has kept
 us waiting for longest makes room, and not the newcomer: someone who sends a whole request is served
@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
-from dialeval.web.safety import SECURITY_HEADERS, Limits
+from dialeval.web.safety import SECURITY_HEADERS, ClientLimits
 
 TOO_SLOW = "The request did not come to its end in time.\n"
 
@@ -28,7 +28,7 @@ TOO_SLOW = "The request did not come to its end in time.\n"
 class Connection(H11Protocol):
     """One connection of a client; `limits` are those of the server."""
 
-    limits: ClassVar[Limits] = Limits()
+    limits: ClassVar[ClientLimits] = ClientLimits()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -154,6 +154,6 @@ class Connection(H11Protocol):
         self.transport.close()
 
 
-def connections_with(limits: Limits) -> type[Connection]:
+def connections_with(limits: ClientLimits) -> type[Connection]:
     """Returns what uvicorn makes of each connection."""
     return type("LimitedConnection", (Connection,), {"limits": limits})

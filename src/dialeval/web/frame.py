@@ -37,7 +37,7 @@ from starlette.routing import BaseRoute, Route
 
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.report.look import environment, stylesheet
-from dialeval.web.safety import Guard, Limits, Visitor, is_loopback, sign
+from dialeval.web.safety import ClientLimits, Guard, Visitor, is_loopback, sign
 
 if TYPE_CHECKING:
     from dialeval.question import ModelSource
@@ -118,7 +118,7 @@ class Settings:
     roots: tuple[Path, ...] = ()
     names: tuple[str, ...] = ()
     open_prefixes: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: ClientLimits = field(default_factory=ClientLimits)
     secret: bytes = b""
     models: ModelSource | None = None
 

@@ -161,7 +161,7 @@ SNIPPET = 160
 
 
 @dataclass(frozen=True)
-class Cell:
+class ScoreCell:
     """One score as it is read; `note` says why there is none, or what to mind."""
 
     text: str
@@ -177,7 +177,7 @@ class ListedRow:
     answered: str
     is_whole: bool
     """The whole dialogue is judged: `answered` is its last turn."""
-    cells: tuple[Cell, ...]
+    cells: tuple[ScoreCell, ...]
 
 
 @dataclass(frozen=True)
@@ -238,12 +238,14 @@ def _head(query: Query, shape: Shape, label: str) -> Head:
     return Head(label, order, query.sorted_by(label, shape).address())
 
 
-def _cells(label: str, rows: Sequence[dict[str, Any]]) -> list[Cell]:
+def _cells(label: str, rows: Sequence[dict[str, Any]]) -> list[ScoreCell]:
     texts = aligned([row[label] for row in rows])
-    return [Cell(text, row[f"{label}.note"] or "") for text, row in zip(texts, rows, strict=True)]
+    return [
+        ScoreCell(text, row[f"{label}.note"] or "") for text, row in zip(texts, rows, strict=True)
+    ]
 
 
-def _row(number: int, row: dict[str, Any], cells: tuple[Cell, ...]) -> ListedRow:
+def _row(number: int, row: dict[str, Any], cells: tuple[ScoreCell, ...]) -> ListedRow:
     context = [turn["text"] for turn in (row["context"] or [])[-2:]]
     is_whole = row["response"] is None
     if not is_whole:

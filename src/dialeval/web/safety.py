@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ClientLimits:
     """What one client may ask for: at most `burst` requests at once, then `per_second`."""
 
     body: int = 256 * 1024
@@ -62,7 +62,7 @@ class Limits:
 class Pace:
     """A bucket of requests per client that fills up with time."""
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: ClientLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
@@ -339,5 +339,5 @@ def _refuse(status: int, why: str, headers: dict[str, str] | None = None) -> Res
     return PlainTextResponse(f"{why}\n", status_code=status, headers=headers)
 
 
-def _too_large(limits: Limits) -> str:
+def _too_large(limits: ClientLimits) -> str:
     return f"The request is too large: at most {limits.body // 1024} kB."

@@ -169,10 +169,10 @@ def rating_app(store: Store, host: str, port: int, names: tuple[str, ...] = ()) 
     """Makes the application. Every page is behind a code: raters and organiser have their own."""
     from dialeval.web.frame import Settings, create_app
     from dialeval.web.rating_pages import OPEN_PREFIXES, rating_routes
-    from dialeval.web.safety import Limits
+    from dialeval.web.safety import ClientLimits
 
     # A whole class may sit behind one address.
-    limits = Limits(burst=3000, per_second=600.0, connections=400, connections_in_all=500)
+    limits = ClientLimits(burst=3000, per_second=600.0, connections=400, connections_in_all=500)
     settings = Settings(
         host=host,
         port=port,

@@ -6,7 +6,7 @@ import pytest
 from hostile import PAYLOADS
 from rating_jobs import comparison_job, rating_job
 
-from dialeval.rating.design import Material, design
+from dialeval.rating.design import RatingMaterial, design
 from dialeval.rating.job import Job, parse_qualities
 from dialeval.sample import Sample, Turn
 
@@ -128,7 +128,9 @@ def test_hostile_dialogues_run_nothing(site, open_page):
     samples = tuple(
         Sample(f"s{i}", turns, text, facts=PAYLOADS) for i, text in enumerate(PAYLOADS[:2])
     )
-    here = site(design([Material("h", samples)], Job("rate", parse_qualities("overall"))).job, 1)
+    here = site(
+        design([RatingMaterial("h", samples)], Job("rate", parse_qualities("overall"))).job, 1
+    )
     visit = open_page(f"{here.address}{here.rater()}/1")
     visit.page.locator("summary").first.click()
     assert visit.page.locator(".chat .turn").count() == len(PAYLOADS) + 1

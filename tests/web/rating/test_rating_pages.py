@@ -12,7 +12,7 @@ from hostile import LONE_SURROGATE, MARKUP, PAYLOADS
 from rating_jobs import answers_of, comparison_job, rating_job
 from web.asking import ask
 
-from dialeval.rating.design import Material, design
+from dialeval.rating.design import RatingMaterial, design
 from dialeval.rating.job import Job, parse_qualities
 from dialeval.sample import Sample, Turn
 
@@ -117,7 +117,9 @@ def test_welcome_and_pause_lead_back_to_where_the_rater_was(site):
 
 def test_raters_never_see_scores_systems_or_what_is_a_check(site):
     samples = answers_of("gpt-secret", 4, "a word")
-    material = Material("chats", samples, {s.id: {"hidden-metric": 0.123456} for s in samples}, {})
+    material = RatingMaterial(
+        "chats", samples, {s.id: {"hidden-metric": 0.123456} for s in samples}, {}
+    )
     job = Job("rate", parse_qualities("overall"), checks=0.5, duplicates=0.5)
     here = site(design([material], job).job)
     total = here.store.total(here.store.raters()[0])
@@ -163,7 +165,7 @@ def test_the_organiser_sees_numbers_links_and_files(site):
 def test_hostile_text_stays_text_on_every_page(site, kind):
     texts = (*PAYLOADS, LONE_SURROGATE)
     sides = [
-        Material(
+        RatingMaterial(
             side,
             tuple(
                 Sample(

@@ -44,7 +44,7 @@ import numpy.typing as npt
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import UsageError
-from dialeval.sample import letters
+from dialeval.sample import letters_and_digits
 from dialeval.storage import read_lines
 
 Dialogue = tuple[str, ...]
@@ -108,7 +108,7 @@ def without_overlap(
     """
 
     def pairs(dialogue: Dialogue) -> set[tuple[str, str]]:
-        turns = [letters(turn) for turn in dialogue]
+        turns = [letters_and_digits(turn) for turn in dialogue]
         return {(one, other) for one, other in pairwise(turns) if len(one + other) >= LONG}
 
     seen = set().union(*map(pairs, held_out))
@@ -152,10 +152,10 @@ def _split(name: str, groups: list[list[Dialogue]]) -> Corpus:
             " train, validate and test on"
         )
     ordered = sorted(groups, key=lambda group: min(map(_digest, group)))
-    held = max(2, len(ordered) // 20)
+    size = max(2, len(ordered) // 20)
     test, validation, train = (
         tuple(dialogue for group in part for dialogue in group)
-        for part in (ordered[:held], ordered[held : 2 * held], ordered[2 * held :])
+        for part in (ordered[:size], ordered[size : 2 * size], ordered[2 * size :])
     )
     validation = without_overlap(validation, test)
     train = without_overlap(train, (*validation, *test))
@@ -316,15 +316,15 @@ def exchanges_of(name: str, items: int, dialogues: Iterable[Dialogue]) -> RatedS
 
 
 def exchange_hash(one: str, other: str) -> int:
-    return _hash(f"{letters(one)}\x1f{letters(other)}")
+    return _hash(f"{letters_and_digits(one)}\x1f{letters_and_digits(other)}")
 
 
 def turn_hash(turn: str) -> int:
-    return _hash(letters(turn))
+    return _hash(letters_and_digits(turn))
 
 
 def is_long(*turns: str) -> bool:
-    return sum(len(letters(turn)) for turn in turns) >= LONG
+    return sum(len(letters_and_digits(turn)) for turn in turns) >= LONG
 
 
 def write_exchanges(rated: RatedExchanges, path: Path) -> None:

@@ -35,14 +35,9 @@ import numpy as np
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
-from dialeval.sample import Rating, Sample, Turn, letters
+from dialeval.sample import Rating, Sample, Turn, letters_and_digits
 from dialeval.training.card import word_count
-from dialeval.training.examples.corpora import (
-    LeftOut,
-    RatedExchanges,
-    is_long,
-    known_exchanges,
-)
+from dialeval.training.examples.corpora import LeftOut, RatedExchanges, is_long, known_exchanges
 
 QUALITIES = ("turn_rating", "eval_score", "engagement")
 OF_BOTH_SPEAKERS = ("engagement",)
@@ -107,14 +102,14 @@ def load_engagement(
     per_source  learn from so many responses of each source, however many it has; None: from all
     """
     found = list(chain.from_iterable(read_engagement(path) for path in data))
-    unseen, left_out = without_rated(found, known_exchanges() if rated is None else rated)
-    held = _validation_dialogues(unseen, validation)
-    validate = [one for one in unseen if (one.source, one.dialogue) in held]
+    unrated, left_out = without_rated(found, known_exchanges() if rated is None else rated)
+    held_out = _validation_dialogues(unrated, validation)
+    validate = [one for one in unrated if (one.source, one.dialogue) in held_out]
     seen = set(map(_exchange, validate))
     learn = [
         one
-        for one in unseen
-        if (one.source, one.dialogue) not in held and _exchange(one) not in seen
+        for one in unrated
+        if (one.source, one.dialogue) not in held_out and _exchange(one) not in seen
     ]
     if not learn or not validate:
         raise UsageError(
@@ -161,7 +156,7 @@ def balance(
 
 
 @dataclass(frozen=True, slots=True)
-class Preference:
+class PreferredResponse:
     """Two responses of one source, equally long, of which people liked the first better."""
 
     better: Engaging
@@ -170,11 +165,11 @@ class Preference:
 
 def matched_pairs(
     examples: Iterable[Engaging], per_source: int, generator: np.random.Generator
-) -> list[Preference]:
+) -> list[PreferredResponse]:
     """Draws at most `per_source` pairs of each source: one response at random, each once, then one
     that is equally long and was rated otherwise. A small source gives fewer pairs instead of
     repeating responses, which would be learned by heart."""
-    chosen: list[Preference] = []
+    chosen: list[PreferredResponse] = []
     for _, group in groupby(sorted(examples, key=_source), key=_source):
         members = sorted(group, key=lambda one: word_count(one.text))
         lengths = np.array([word_count(one.text) for one in members])
@@ -190,7 +185,7 @@ def matched_pairs(
             near = np.arange(starts[place], ends[place])
             other = int(generator.choice(near[targets[near] != targets[place]]))
             both = sorted((members[place], members[other]), key=lambda one: -one.target)
-            chosen.append(Preference(*both))
+            chosen.append(PreferredResponse(*both))
     return chosen
 
 
@@ -290,4 +285,6 @@ def _source(example: Engaging) -> str:
 
 
 def _exchange(example: Engaging) -> tuple[str, str]:
-    return letters(example.context[-1] if example.context else ""), letters(example.text)
+    return letters_and_digits(example.context[-1] if example.context else ""), letters_and_digits(
+        example.text
+    )

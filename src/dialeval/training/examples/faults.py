@@ -27,6 +27,7 @@ from importlib.resources import files
 import numpy as np
 
 from dialeval.models.quality_stack import STOP_WORDS
+from dialeval.sample import letters_and_digits
 from dialeval.training.examples.fluency import (
     drop_words,
     join,
@@ -77,7 +78,9 @@ def other_turn(
 ) -> Spoiled | None:
     """Returns a turn of the same dialogue that does not belong here."""
     turns = [*exchange.turns[:-1], *exchange.later[1:]]
-    turns = [turn for turn in turns if _letters(turn) != _letters(exchange.response)]
+    turns = [
+        turn for turn in turns if letters_and_digits(turn) != letters_and_digits(exchange.response)
+    ]
     if not turns:
         return None
     return Spoiled(_draw(turns, generator), frozenset({"relevance"}), 0.9)
@@ -240,7 +243,9 @@ def spoil(
     found: list[Spoiled] = []
     for place in order.tolist():
         spoiled = FAULTS[names[place]][0](exchange, others, generator)
-        if spoiled is not None and _letters(spoiled.response) != _letters(exchange.response):
+        if spoiled is not None and letters_and_digits(spoiled.response) != letters_and_digits(
+            exchange.response
+        ):
             found.append(spoiled)
         if len(found) == number:
             break
@@ -327,10 +332,6 @@ def _first_sentence(text: str) -> str:
 
 def _content(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z0-9']+", text.lower())) - STOP_WORDS
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _draw(texts: Sequence[str], generator: np.random.Generator) -> str:

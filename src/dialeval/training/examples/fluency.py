@@ -139,13 +139,13 @@ def words_of(text: str) -> Words:
 def join(words: Sequence[Word]) -> str:
     """Joins words to a text, of which `words_of` makes the same words."""
     pieces: list[str] = []
-    beside: list[str] = []  # the words before that no space parts from this one
+    attached: list[str] = []  # the words before that no space parts from this one
     for word in words:
-        close = [*beside[-2:], word.text]  # no more than three can become one: `well - off`
-        if beside and word.attached and _texts("".join(close)) == close:
-            beside.append(word.text)
+        close = [*attached[-2:], word.text]  # no more than three can become one: `well - off`
+        if attached and word.attached and _texts("".join(close)) == close:
+            attached.append(word.text)
         else:
-            beside = [word.text]
+            attached = [word.text]
             pieces.append(" ")
         pieces.append(word.text)
     return "".join(pieces[1:])

@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.errors import UsageError
-from dialeval.sample import letters
+from dialeval.sample import letters_and_digits
 
 K1, B = 1.2, 0.75
 
@@ -133,7 +133,7 @@ class NegativeSampler:
         self._vectors = vectors
         known: dict[str, int] = {}
         self._same = np.array(
-            [known.setdefault(letters(t) or t, len(known)) for t in texts], np.int64
+            [known.setdefault(letters_and_digits(t) or t, len(known)) for t in texts], np.int64
         )
         if len(known) < 2:
             raise UsageError(

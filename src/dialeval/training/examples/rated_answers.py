@@ -20,7 +20,7 @@ from dialeval.metrics.judge import assessed
 from dialeval.model_store.presets import PRESETS
 from dialeval.models.quality_stack import Floats, asked, features_of
 from dialeval.question import Assess
-from dialeval.sample import Sample, letters
+from dialeval.sample import Sample, letters_and_digits
 
 RELEVANCE = "judge-relevance-minilm-l6"
 """What `mme-relevance` is, learned from dialogues that no rated set shares."""
@@ -112,7 +112,7 @@ def rated_features(
         raise UsageError(f"{name}: holds no rated answer with turns before it")
     questions = [assessed(sample, readers.judge) for sample in kept]
     features = _features(questions, readers, answerer, progress)
-    contexts = tuple(letters(" ".join(turn.text for turn in s.context)) for s in kept)
+    contexts = tuple(letters_and_digits(" ".join(turn.text for turn in s.context)) for s in kept)
     systems = tuple(sample.system for sample in kept)
     return Rated(name, features, _ratings(name, kept, quality), contexts, systems)
 

@@ -47,7 +47,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class TrainedScorer:
     """A trained network, the curves of all stages end to end, and the rounds."""
 
     network: PairScorerNetwork
@@ -55,7 +55,7 @@ class Fitted:
     rounds: tuple[Round, ...]
 
 
-def fit(data: PairData, recipe: BertRuber, seed: int, training: Training) -> Fitted:
+def fit(data: PairData, recipe: BertRuber, seed: int, training: Training) -> TrainedScorer:
     """Trains one scorer with this seed."""
     filtering, settings = recipe.filter_for(data), replace(recipe.settings(), seed=seed)
     network = make_network(data.dimensions, recipe.hidden, recipe.dropout, seed, recipe.matrix)
@@ -87,7 +87,7 @@ def fit(data: PairData, recipe: BertRuber, seed: int, training: Training) -> Fit
     curve = stage(0, settings, None)
     rounds: list[Round] = []
     if filtering.mode == "none":
-        return Fitted(network, curve, ())
+        return TrainedScorer(network, curve, ())
     size = sum(map(len, data.train.of_pair))
     before = Labels(np.arange(size), np.ones(size, dtype=np.int64))
     for number in range(1, filtering.rounds + 1):
@@ -117,7 +117,7 @@ def fit(data: PairData, recipe: BertRuber, seed: int, training: Training) -> Fit
             f"label filter: round {len(rounds)}, the last one, still changed"
             f" {rounds[-1].changed:,} of {size:,} labels. --rounds N allows more"
         )
-    return Fitted(network, curve, tuple(rounds))
+    return TrainedScorer(network, curve, tuple(rounds))
 
 
 def _pseudo_labels(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dialeval.training.examples.negatives import NegativeSampler, SamplerName, SamplerOptions
     from dialeval.training.examples.pair_vectors import PairData, RatedPairs, Split
     from dialeval.training.learners.pair_scorer import Agreement, FilterOptions
-    from dialeval.training.learners.pair_scorer_stages import Fitted
+    from dialeval.training.learners.pair_scorer_stages import TrainedScorer
     from dialeval.training.run import Training
 
 
@@ -48,7 +48,7 @@ class TrainedSeed:
     """One seed: its network, and what was measured of the weights as they are saved."""
 
     seed: int
-    fitted: Fitted
+    fitted: TrainedScorer
     accuracy: Mapping[str, float]
     agreement: Mapping[str, Agreement]
 
@@ -315,7 +315,7 @@ def load_scorer(directory: Path) -> tuple[PairScorerConfig, PairScorerNetwork]:
     return config, network
 
 
-def _measured(seed: int, fitted: Fitted, prepared: PreparedPairs) -> TrainedSeed:
+def _measured(seed: int, fitted: TrainedScorer, prepared: PreparedPairs) -> TrainedSeed:
     """Measures the weights rounded to 16 bits, as they are saved."""
     import torch
 

@@ -63,11 +63,13 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
         from dialeval.training.learners.language_models import MaskedLMLearner
 
         corpus = load_pairs(data, "last", words=WHOLE)
-        held = {split: corpus.responses(getattr(corpus, split)) for split in ("validation", "test")}
-        seen = {text for texts in held.values() for text in texts}
+        texts_of = {
+            split: corpus.responses(getattr(corpus, split)) for split in ("validation", "test")
+        }
+        seen = {text for texts in texts_of.values() for text in texts}
         learned = [text for text in corpus.responses(corpus.train) if text not in seen]
         learned = draw(learned, self.responses)
-        measured = {split: draw(texts, self.held_out) for split, texts in held.items()}
+        measured = {split: draw(texts, self.held_out) for split, texts in texts_of.items()}
         progress.say(f"{corpus.name}: {len(learned):,} responses to learn from")
         network, tokenizer = self.new_network()
         learner = MaskedLMLearner(network, tokenizer, learned, measured["validation"], self)
