@@ -324,6 +324,65 @@ class Assessment:
         return np.array([self.ratings, rest + [0.0] * (len(self.ratings) - len(rest))])
 
 
+@dataclass(frozen=True, slots=True)
+class Choose(Question):
+    """With which of `choices` does a model begin its reply to a prompt?
+
+    The prompt is `instruction`, `material` and `wanted`, in this order. Questions about the same
+    material share its reading. What does not fit the model is cut from the beginning of `material`.
+    Material is what strangers wrote: to the model its marks are ordinary characters.
+
+    samples      0: from the probabilities of the next token; n: count n replies instead, for
+                 servers that give no probabilities
+    temperature  of those replies
+
+    Answer: the probability of each choice (or its share of the replies), then the number of tokens
+    that were cut. `Chosen` makes and reads it.
+    """
+
+    instruction: str
+    material: str
+    wanted: str
+    choices: tuple[str, ...]
+    samples: int = 0
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An answer to `Choose`."""
+
+    probabilities: tuple[float, ...]
+    cut: int = 0
+
+    @property
+    def mass(self) -> float:
+        """The probability that the reply is one of the choices at all."""
+        return math.fsum(self.probabilities)
+
+    def expected(self, values: Sequence[float]) -> float:
+        """The mean of the values of the choices, where the reply is one of them."""
+        weighted = (p * value for p, value in zip(self.probabilities, values, strict=True))
+        return math.fsum(weighted) / self.mass
+
+    @classmethod
+    def read(cls, answer: Answer) -> Chosen:
+        assert not isinstance(answer, str)
+        *probabilities, cut = answer.tolist()
+        return cls(tuple(probabilities), int(cut))
+
+    def answer(self) -> Answer:
+        import numpy as np
+
+        return np.array([*self.probabilities, float(self.cut)])
+
+
+def spellings(choice: str) -> tuple[str, ...]:
+    """How a reply may begin with a choice: `yes`, `Yes`, and behind a space."""
+    forms = dict.fromkeys((choice, choice.capitalize(), choice.upper()))
+    return tuple(dict.fromkeys([*forms, *(f" {form}" for form in forms)]))
+
+
 def cannot_answer(question: Question, kind: str) -> UsageError:
     """Returns what a model says to a question that is not for it; `kind` as in "an encoder"."""
     return UsageError(

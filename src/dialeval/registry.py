@@ -179,6 +179,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "mme-crs": "dialeval.metrics.composed:MmeCrs",
         "mme-avg": "dialeval.metrics.composed:MmeAvg",
         "judge": "dialeval.metrics.judge:JudgeMetric",
+        "llm-judge": "dialeval.metrics.llm_judge:LlmJudge",
     },
     _accept_metric,
 )

@@ -19,6 +19,8 @@ from dialeval.question import (
     Answer,
     Assess,
     Assessment,
+    Choose,
+    Chosen,
     DocumentFrequency,
     Embed,
     Inference,
@@ -190,6 +192,9 @@ def made_up_answer(question: Question) -> Answer:
             return draw.uniform(0, 1, 1)
         case Assess():
             return Assessment(tuple(draw.uniform(1, 5, len(ASPECTS)).tolist()), 1.5, 0.7).answer()
+        case Choose():
+            shares = draw.dirichlet([1.0] * (len(question.choices) + 1))
+            return Chosen(tuple(shares.tolist()[:-1])).answer()
         case DocumentFrequency():
             tokens = [_token(word) for text in question.texts for word in set(text.split())]
             return np.bincount(tokens, minlength=VOCABULARY).astype(np.float64)

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from time import monotonic
 from typing import Any, cast
 
 import numpy as np
@@ -154,6 +155,9 @@ def _decode(form: str, value: bytes) -> Answer:
 STORED_AT_ONCE = 256
 """Answers per cache transaction: what a killed run can lose of a batch."""
 
+STORED_AFTER = 2.0
+"""Seconds after which fewer are stored: an answer of a large model takes long, or costs money."""
+
 ASKED_AT_ONCE = 1024
 """Questions for whose answers a model may ask others at the same time. All of those answers are
 held in memory: with two texts each, and vectors of 768 numbers, 6 MB."""
@@ -245,13 +249,14 @@ class Answerer:
         if not missing:
             return
         fresh: list[tuple[bytes, Answer]] = []
-        answered = 0
+        answered, stored = 0, monotonic()
         for position, answer in self._ask(name, [question for question, _ in missing], askers):
             question, key = missing[position]
             answered += 1
             fresh.append((key, answer))
-            if len(fresh) >= STORED_AT_ONCE:
+            if len(fresh) >= STORED_AT_ONCE or monotonic() - stored > STORED_AFTER:
                 self._store(fresh)
+                stored = monotonic()
             yield question, answer
         self._store(fresh)
         if answered != len(missing):

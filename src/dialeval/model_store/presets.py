@@ -39,6 +39,7 @@ _DEFAULT: Mapping[str, str] = {
     "mme-topic": "mme-topic-glove",
     "mme-specificity": "mme-specificity-minilm-l6",
     "judge": "judge-minilm-l6",
+    "llm-judge": "smollm2-135m",
     "tagger": "spacy-en-sm",
     COMPOSITION: "mme-crs",
 }
@@ -50,6 +51,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "encoder": "mpnet-base",
         "sentence-encoder": "mpnet-base",
         "token-encoder": "mpnet-base",
+        "llm-judge": "qwen2.5-coder-1.5b",
     },
     "paper": {
         "lm": "gpt2",
@@ -75,6 +77,7 @@ mme-specificity   the masked language model of specificity: BERT brings its own 
 sentence-encoder  diversity; what the judges of MME-CRS start from
 token-encoder     BERTScore
 judge             what people would rate: judge
+llm-judge         a language model that is asked for a rating: llm-judge
 composition       the weights of mme-crs and mme-avg, which hold for the models of their terms
 """
 

@@ -1,4 +1,4 @@
-"""Causal language models: GPT-2, Llama and their relatives answer `Likelihood`, many at once.
+"""Causal language models, GPT-2, Llama and their relatives, answer `Likelihood` and `Choose`.
 
 The questions of a call become token sequences (`layout`). Sorted, they form prefix trees, which are
 packed into forward passes (`packing`) and read with tree attention (`tree`): what several questions
@@ -11,6 +11,7 @@ An answer differs from that of one plain forward pass per question by rounding o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ from dialeval.models.loading import (
 )
 from dialeval.networks import llama
 from dialeval.networks.tree import Passes, attend, grow, plan_passes, views
-from dialeval.question import Answer, Likelihood, Question, cannot_answer
+from dialeval.question import Answer, Choose, Chosen, Likelihood, Question, cannot_answer
 
 TOKENS_PER_PASS = 2048
 """Measured with SmolLM2-135M on two cores: 1024 to 4096 tokens reach about the same share of the
@@ -73,6 +74,36 @@ class TokenCounts:
     minimum: int = 0
 
 
+class _Open:
+    """A `Choose` whose spellings are not all known yet; `tokens` says which choice each is of."""
+
+    def __init__(self, tokens: dict[Written, int], choices: int) -> None:
+        self.tokens = tokens
+        self._missing = len(tokens)
+        self._sums = [0.0] * choices
+
+    @classmethod
+    def of(cls, written: Sequence[Sequence[Written]]) -> _Open:
+        tokens = {one: choice for choice, own in enumerate(written) for one in own}
+        return cls(tokens, len(written))
+
+    def add(self, written: Written, log_prob: float) -> Chosen | None:
+        """The answer, with the last spelling."""
+        self._sums[self.tokens[written]] += math.exp(log_prob)
+        self._missing -= 1
+        return None if self._missing else Chosen(tuple(self._sums), written.cut)
+
+
+def exact(question: Choose) -> Choose:
+    """Refuses to count replies where the probabilities are known."""
+    if question.samples:
+        raise UsageError(
+            f"model {question.model!r} knows the probabilities of its replies: samples is for"
+            " servers that do not give them. Leave it out."
+        )
+    return question
+
+
 class CausalLM:
     """A tokenizer and a model. `counts` says how much work was done and saved so far."""
 
@@ -100,11 +131,16 @@ class CausalLM:
 
     def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         asked: list[tuple[tuple[int, ...], int, Written]] = []
+        choices: dict[int, _Open] = {}
         for position, question in enumerate(questions):
-            if not isinstance(question, Likelihood):
+            if isinstance(question, Choose):
+                choices[position] = _Open.of(self.writer.write_choices(exact(question)))
+                own = choices[position].tokens
+            elif isinstance(question, Likelihood):
+                own = {self.writer.write(question): 0}
+            else:
                 raise cannot_answer(question, "a language model")
-            written = self.writer.write(question)
-            asked.append((_read(written), position, written))
+            asked += [(_read(written), position, written) for written in own]
         asked.sort(key=lambda one: one[0])
         self.counts.naive += sum(len(written.ids) for _, _, written in asked)
         order = plan_passes([read for read, _, _ in asked])
@@ -122,7 +158,10 @@ class CausalLM:
             if order.tokens(start, stop) > GIVE_BACK_AFTER:
                 give_back()
             for (_, position, written), log_probs in zip(asked[start:stop], found, strict=True):
-                yield position, to_answer(written, log_probs)
+                if position not in choices:
+                    yield position, to_answer(written, log_probs)
+                elif chosen := choices[position].add(written, float(log_probs[0])):
+                    yield position, chosen.answer()
             start = stop
 
     def log_probs(self, batch: Sequence[Written]) -> list[npt.NDArray[np.float32]]:

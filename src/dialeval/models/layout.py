@@ -56,14 +56,14 @@ is cut from the turns.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from dialeval.errors import UsageError
 from dialeval.models.loading import SURROGATE
-from dialeval.question import Likelihood
+from dialeval.question import Choose, Likelihood, spellings
 from dialeval.sample import Turn
 
 
@@ -313,6 +313,29 @@ class Writer:
         answered = ((OUTSIDE,) * (outside - first) + spans)[: len(whole) - first]
         return Written(whole, first, answered, len(turns) - len(kept) + max(0, -room))
 
+    def write_choices(self, question: Choose) -> list[list[Written]]:
+        """The prompt of a `Choose` with each spelling of each choice behind it. Only the last token
+        differs, so that all of them are read in one go."""
+        text = self._segments.text
+        if template_text(self._tokenizer):
+            marks = self._segments.marker
+            start = marks(self._chat.start) + marks(self._chat.opening["user"])
+            end = marks(self._chat.closing["user"]) + marks(self._chat.opening["system"])
+        else:
+            start, end = (self._segments.start_id,), text("\nAnswer:").ids
+        before = (*start, *text(question.instruction).ids)
+        after = (*text(question.wanted).ids, *end)
+        material = text(question.material).ids
+        kept = _cut(material, max(0, self.window - len(before) - len(after) - 1), "left")
+        prompt, cut = (*before, *kept, *after), len(material) - len(kept)
+        if len(prompt) >= self.window:
+            raise UsageError(f"the rubric alone is longer than the model can read ({self.window})")
+        tokens = choice_tokens(question.choices, lambda form: text(form).ids)
+        return [
+            [Written((*prompt, token), len(prompt), (OUTSIDE,), cut) for token in own]
+            for own in tokens
+        ]
+
     def _resolved(self, question: Likelihood) -> Likelihood:
         """Replaces `auto` and `native` by the layout that they stand for with this model."""
         if question.layout == "auto":
@@ -367,6 +390,22 @@ class Writer:
     @cached_property
     def _chat(self) -> ChatPieces:
         return chat_pieces(self._tokenizer)
+
+
+def choice_tokens(
+    choices: Sequence[str], tokenise: Callable[[str], Sequence[int]]
+) -> list[list[int]]:
+    """The tokens that stand for each choice: every spelling of it that is a single token."""
+    found = []
+    for choice in choices:
+        forms = [tuple(tokenise(form)) for form in spellings(choice)]
+        found.append(sorted({ids[0] for ids in forms if len(ids) == 1}))
+    if not all(found) or len(set().union(*found)) < sum(map(len, found)):
+        raise UsageError(
+            f"this model has no token of its own for each of {', '.join(choices)}, so it cannot be"
+            " asked for the probability of a reply"
+        )
+    return found
 
 
 def resolve_roles(turns: Sequence[Turn], speaker: str) -> tuple[Role, ...]:

@@ -73,6 +73,10 @@ class Models:
         found = locate(name)
         if found.role not in LOADERS:
             raise UsageError(f"model {name!r} is a {found.role}: it answers no questions.")
+        if found.gguf and found.entry:
+            with offline(), _told_plainly(found):
+                ready(found)
+                return cast("Model", _named("dialeval.models.llama_cpp:load")(found.gguf))
         with offline(), _told_plainly(found), shared(self._weights):
             asks = found.role == "judge"  # its base answers for itself
             directory = ready(found if asks else found.base or found)

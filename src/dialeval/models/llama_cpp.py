@@ -1,0 +1,121 @@
+"""Language models in 4 bits, by llama.cpp: `Choose` from the file as it is (extra `gguf`).
+
+`xllamacpp` brings llama.cpp in a wheel. Its server runs inside this process and listens on a random
+port of this machine only; it is asked for token numbers there, because only that interface can say
+that a text holds no marks of the chat template. Prompts go to it as numbers.
+
+llama.cpp rounds states to 16 bits where it remembers them, so that an answer would depend on what
+it remembers. It therefore reads every prompt anew. That is slower for a rubric of many qualities,
+and the same question gets the same answer, whatever was asked before.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
+
+from dialeval.errors import JobError, UsageError
+from dialeval.models.causal_lm import exact
+from dialeval.models.layout import choice_tokens
+from dialeval.question import Answer, Choose, Chosen, Question, cannot_answer
+
+WINDOW = 4096
+"""Tokens that a prompt may have; llama.cpp sets memory aside for all of them."""
+
+LISTED = 200
+"""Most probable tokens that are looked at: the others have no probability to speak of."""
+
+USER, BOT = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
+
+
+def load(gguf: Path, *, threads: int = 0) -> LlamaCpp:
+    """The model in a GGUF file. `threads`: OMP_NUM_THREADS, or as many as there are cores."""
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise UsageError(f"{error}. Install: pip install 'dialeval[gguf]'") from error
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(gguf)
+    parameters.n_ctx = parameters.n_batch = WINDOW
+    parameters.n_parallel = 1
+    parameters.warmup = False
+    parameters.verbosity = -1
+    count = threads or int(os.environ.get("OMP_NUM_THREADS", "0")) or os.cpu_count() or 1
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = count
+    try:
+        return LlamaCpp(xllamacpp.Server(parameters), gguf.name)
+    except RuntimeError as error:
+        raise JobError(f"{gguf}: llama.cpp cannot load this file ({error})") from error
+
+
+class LlamaCpp:
+    """One model, asked one question after the other."""
+
+    def __init__(self, server: Any, name: str) -> None:
+        self._server = server
+        self._name = name
+        self._opener = build_opener(ProxyHandler({}))  # never past this machine
+        self._text = lru_cache(1 << 12)(self._tokenise)
+        self._is_chat = len(self._tokenise("<|im_start|>", True)) == 1
+        self.tokens_read = 0
+
+    def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        for position, question in enumerate(questions):
+            if not isinstance(question, Choose):
+                raise UsageError(
+                    f"{cannot_answer(question, 'a model for llama.cpp')}. Name a model that is not"
+                    " quantised, or a copy of the .gguf file, which is then converted once"
+                )
+            yield position, self._choose(exact(question)).answer()
+
+    def _choose(self, question: Choose) -> Chosen:
+        start, end = (USER, BOT) if self._is_chat else ("", "\nAnswer:")
+        before = (*self._text(start, True), *self._text(question.instruction))
+        after = (*self._text(question.wanted), *self._text(end, True))
+        material = self._text(question.material)
+        room = WINDOW - len(before) - len(after) - 1
+        if room < 0:
+            raise UsageError(f"the rubric alone is longer than {self._name} can read ({WINDOW})")
+        cut = max(0, len(material) - room)
+        prompt = [*before, *material[cut:], *after]
+        listed = self._next_token(prompt)
+        tokens = choice_tokens(question.choices, self._text)
+        return Chosen(
+            tuple(math.fsum(listed.get(token, 0.0) for token in own) for own in tokens), cut
+        )
+
+    def _next_token(self, prompt: list[int]) -> dict[int, float]:
+        """Token -> probability, of the most probable ones; the tokens of one prompt add up to 1."""
+        self.tokens_read += len(prompt)
+        said = self._server.handle_completions(
+            {
+                "prompt": prompt,
+                "n_predict": 1,
+                "temperature": -1,  # the probabilities are those of the model, not of a sampler
+                "n_probs": LISTED,
+                "cache_prompt": False,
+            }
+        )
+        record = json.loads(said) if isinstance(said, str | bytes) else said
+        try:
+            rows = record["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        except (KeyError, IndexError, TypeError) as error:
+            raise JobError(f"{self._name}: llama.cpp says {json.dumps(record)[:300]}") from error
+        return {row["id"]: math.exp(row["logprob"]) for row in rows}
+
+    def _tokenise(self, text: str, marks: bool = False) -> tuple[int, ...]:
+        clean = text.encode("utf-8", "replace").decode()
+        body = {"content": clean, "add_special": False, "parse_special": marks}
+        request = Request(
+            f"{self._server.listening_address}/tokenize",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with self._opener.open(request, timeout=60) as reply:
+            return tuple(json.load(reply)["tokens"])
