@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "dialeval"
 LAYERS = (
     "errors version text",
     "lexicon limits options progress remote sample scores strict_json",
-    "examples question storage",
+    "chat_http examples question storage",
     "datasets metric pictures tables",
     "model_store runs",
     "networks registry",

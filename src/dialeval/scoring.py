@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dialeval.engine.answers import AnswerCache
     from dialeval.engine.chunk import Workers
     from dialeval.metric import Metric
+    from dialeval.models.chat_judge import Servers
     from dialeval.question import ModelSource
     from dialeval.runs.run import Run
     from dialeval.sample import Sample
@@ -34,6 +35,7 @@ def score(
     models: ModelSource | None = None,
     cache: str | Path | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
+    servers: Servers | None = None,
     progress: Progress | None = None,
     on: str = "local",
     ray_address: str = "",
@@ -50,6 +52,7 @@ def score(
     models        who answers the metrics' questions; by default the models of `dialeval models`
     cache         the SQLite file of answers; by default one in the user's cache directory
     calibrations  scales of an earlier run (`Run.calibrations`) instead of ones fitted on this
+    servers       how `openai:` models are asked, and where to stop
     progress      called with the number of samples that are done, and of those read so far; by
                   default a notebook shows a bar
     on            `ray` scores on a Ray cluster: the same run, by several workers (docs/scaling.md)
@@ -73,7 +76,7 @@ def score(
         from dialeval.engine.job import Job
         from dialeval.runs.run import open_run
 
-        source = models or _built_in_models(chosen)
+        source = models or _built_in_models(chosen, servers)
         spread = _ray_workers(chosen, source, ray_address, workers) if on == "ray" else None
         with _answer_cache(chosen if spread is None else (), cache) as answers:
             Job(
@@ -120,7 +123,7 @@ def _ray_workers(
     return RayWorkers(metrics, models, address=address, count=count)
 
 
-def _built_in_models(metrics: Sequence[Metric]) -> ModelSource | None:
+def _built_in_models(metrics: Sequence[Metric], servers: Servers | None) -> ModelSource | None:
     if not any(metric.models() for metric in metrics):
         return None
     from dialeval.models.source import Models, check_trained_for
@@ -130,7 +133,7 @@ def _built_in_models(metrics: Sequence[Metric]) -> ModelSource | None:
         for role, use in metric.uses().items():
             if model := models.get(role):
                 check_trained_for(model, use)
-    return Models()
+    return Models(servers=servers)
 
 
 @contextmanager

@@ -48,6 +48,15 @@ def completion(text: object, finish_reason: str = "stop") -> bytes:
     return json.dumps({"choices": [{"message": message, "finish_reason": finish_reason}]}).encode()
 
 
+def rated(log_probs: dict[str, float]) -> bytes:
+    """A completion of one token, with the most probable ones beside it."""
+    rows = [{"token": token, "logprob": value} for token, value in log_probs.items()]
+    said = {"message": {"role": "assistant", "content": rows[0]["token"]}}
+    said["logprobs"] = {"content": [{**rows[0], "top_logprobs": rows}]}
+    usage = {"prompt_tokens": 100, "completion_tokens": 1}
+    return json.dumps({"choices": [said], "usage": usage}).encode()
+
+
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
@@ -66,6 +75,10 @@ class Server(ThreadingHTTPServer):
         self.busy = 0
         self.busiest = 0
         self.refuse_all = False
+        self.log_probs: dict[str, float] = {}
+        """Token -> natural log-probability, for requests that ask for log-probabilities."""
+        self.says: list[str] = []
+        """Where it is set, the replies, again and again."""
         self.right_key = ""
         """Where it is set, any other key gets a 401."""
 
@@ -109,6 +122,10 @@ class Handler(BaseHTTPRequestHandler):
             self.send(500, b"down for today")
         elif manner in MANNERS:
             getattr(self, manner.replace("-", "_"))(text, times)
+        elif record.get("logprobs") and self.server.log_probs:
+            self.send(200, rated(self.server.log_probs))
+        elif self.server.says:
+            self.send(200, completion(self.server.says[(times - 1) % len(self.server.says)]))
         else:
             self.send(200, completion(f"{text} Indeed, after {len(record['messages'])}."))
 

@@ -4,10 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from dialeval.chat_http import pace
+from dialeval.chat_http import server as chat_server
+from dialeval.chat_http.asking import LARGEST_REPLY, CutReply
+from dialeval.chat_http.server import find_key
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
-from dialeval.systems import Asking, ReplyError, open_system, openai_http, pace
-from dialeval.systems.system import INSTRUCTIONS, LARGEST_REPLY, CutReply, checked
+from dialeval.systems import Asking, ReplyError, open_system, openai_http
+from dialeval.systems.system import INSTRUCTIONS, checked
 
 SECRET = "sk-never-to-be-seen-0123456789"
 PATIENT = Asking(timeout=60.0, retries=1)
@@ -115,7 +119,7 @@ def test_the_server_is_given_the_time_that_it_asks_for(server, manner, least):
 
 
 def test_a_server_that_asks_for_too_much_patience_gets_none(server, monkeypatch):
-    monkeypatch.setattr(openai_http, "LONGEST_HOLD", 0.5)
+    monkeypatch.setattr(chat_server, "LONGEST_HOLD", 0.5)
     with pytest.raises(ReplyError, match="asks to wait 1 s"):
         ask(server, "busy")
     assert server.asked["busy"] == 1
@@ -139,7 +143,7 @@ def test_a_server_that_has_answered_is_tried_again_when_it_is_gone(server, monke
 
     system = open_system(server.address, {}, PATIENT)
     system.reply([Turn("hello")])
-    monkeypatch.setattr(openai_http, "post", refused)
+    monkeypatch.setattr(chat_server, "post", refused)
     for asked, attempts in ((system, PATIENT.retries + 1), (open_system(server.address), 1)):
         tries.clear()
         with pytest.raises(ReplyError, match="cannot connect") as caught:
@@ -201,10 +205,10 @@ def test_a_key_can_be_named(server, monkeypatch):
 
 def test_the_usual_key_does_not_cross_an_open_network(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    assert openai_http.find_key("http://192.0.2.7/v1", None) == ""
-    assert openai_http.find_key("http://192.0.2.7/v1", "OPENAI_API_KEY") == SECRET
+    assert find_key("http://192.0.2.7/v1", None) == ""
+    assert find_key("http://192.0.2.7/v1", "OPENAI_API_KEY") == SECRET
     for safe in ("https://192.0.2.7/v1", "http://localhost:8000/v1", "http://[::1]:8000/v1"):
-        assert openai_http.find_key(safe, None) == SECRET
+        assert find_key(safe, None) == SECRET
 
 
 @pytest.mark.parametrize(
@@ -258,4 +262,4 @@ def test_half_a_key_is_not_kept_where_a_long_error_is_cut(server, monkeypatch, b
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     body = json.dumps({"error": {"message": "x" * before + f" Bearer {SECRET}"}}).encode()
     system = open_system(server.address, {}, PATIENT)
-    assert SECRET[:4] not in system._said(body)
+    assert SECRET[:4] not in system._server._said(body)

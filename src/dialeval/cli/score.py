@@ -24,6 +24,18 @@ from dialeval.cli.arguments import (
     Verbose,
     load_samples,
 )
+from dialeval.cli.servers import (
+    Concurrency,
+    EstimateOnly,
+    KeyEnv,
+    MaxRequests,
+    MaxTokens,
+    PriceIn,
+    PriceOut,
+    servers_of,
+    show_estimate,
+    show_spent,
+)
 from dialeval.errors import UsageError
 from dialeval.limits import USUAL
 
@@ -90,6 +102,13 @@ def score(
             show_default=False,
         ),
     ] = None,
+    estimate: EstimateOnly = False,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
+    concurrency: Concurrency = None,
+    key_env: KeyEnv = None,
     format: Format = None,
     map: Columns = None,
     rating: RatingColumns = None,
@@ -111,12 +130,17 @@ def score(
     import dialeval
     from dialeval.cli.show import show_answers, show_score_table, show_warnings, show_workers
     from dialeval.cli.terminal import progress_bar, say, share_done
-    from dialeval.registry import DEFAULT_METRICS
+    from dialeval.registry import DEFAULT_METRICS, make_metrics
     from dialeval.runs.table import count
 
     samples = load_samples(
         files, format, map, rating, scale, limit, seed, skip_bad, system_prompt, largest_record
     )
+    servers = servers_of(max_requests, max_tokens, price_in, price_out, concurrency, key_env)
+    if estimate:
+        chosen = make_metrics(metric or DEFAULT_METRICS, preset)
+        show_estimate(samples, chosen, servers.budget, as_json)
+        return
     calibrations = dialeval.open_run(calibration).calibrations if calibration else None
     with progress_bar("scoring", quiet=quiet or as_json) as update:
         run = dialeval.score(
@@ -126,6 +150,7 @@ def score(
             overwrite=overwrite,
             preset=preset,
             calibrations=calibrations,
+            servers=servers,
             progress=lambda done, read: update(done, share_done(samples.fraction(), done, read)),
             on=on,
             ray_address=ray_address,
@@ -146,6 +171,7 @@ def score(
     if not quiet:
         last = run.history[-1] if run.history else {}
         show_answers(last.get("answers", {}))
+        show_spent(last.get("servers", {}))
         show_workers(last.get("workers", {}))
         for problem in last.get("damaged", ()):
             say(f"{problem}; it was made again", stderr=True, style="yellow")

@@ -144,7 +144,8 @@ class ThisProcess:
             yield score_chunk(chunk, self._metrics, self._answerer, under_way)
 
     def report(self) -> Mapping[str, Any]:
-        return {}
+        spent = getattr(self._answerer.source, "spent", dict)()
+        return {"servers": spent} if spent else {}
 
 
 def score_chunk(

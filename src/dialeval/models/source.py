@@ -19,6 +19,8 @@ from dialeval.model_store.weights import (
     SharedWeights,
     shared,
 )
+from dialeval.models import chat_judge
+from dialeval.models.chat_judge import Servers, is_server
 from dialeval.models.loading import SURROGATE, is_out_of_memory, text_tokenizer
 from dialeval.question import Model
 
@@ -37,26 +39,34 @@ LOADERS: Mapping[Role, str] = {
 class Models:
     """The built-in `ModelSource`. Models that stand on the same weights share them.
 
-    device  `auto` (as `choose_device` says), `cpu`, `cuda:1`
+    device   `auto` (as `choose_device` says), `cpu`, `cuda:1`
+    servers  how servers are asked, and what that cost so far
     """
 
-    def __init__(self, device: str = "auto") -> None:
+    def __init__(self, device: str = "auto", servers: Servers | None = None) -> None:
         self.device = device
+        self.servers = servers or Servers()
         self._told: dict[str, str] = {}
         self._weights = SharedWeights()
         self._tokenizers: dict[Path, Any] = {}
 
     def fingerprint(self, name: str) -> str:
-        self._told[name] = fingerprint(locate(name))
+        self._told[name] = (
+            chat_judge.fingerprint(name) if is_server(name) else fingerprint(locate(name))
+        )
         return self._told[name]
 
     def languages(self, name: str) -> frozenset[str]:
+        if is_server(name):
+            return frozenset()
         found: Located | None = locate(name)
         while found is not None and found.entry is None:
             found = found.base  # an adapter or a judge of somebody's own reads what its base does
         return frozenset(found.entry.languages) if found and found.entry else frozenset()
 
     def unknown_pieces(self, name: str, text: str) -> float:
+        if is_server(name):
+            return 0.0
         found = locate(name)
         while found.base is not None:
             found = found.base
@@ -69,7 +79,15 @@ class Models:
         ids = tokenizer([clean], add_special_tokens=False, verbose=False).input_ids[0]
         return ids.count(tokenizer.unk_token_id) / len(ids) if ids else 0.0
 
+    def spent(self) -> dict[str, Any]:
+        """Says what servers were asked so far; empty if none was."""
+        usage = self.servers.usage
+        asked = usage.requests or usage.kept
+        return usage.to_record(self.servers.budget) if asked else {}
+
     def load(self, name: str) -> Model:
+        if is_server(name):
+            return chat_judge.load(name, self.servers)
         found = locate(name)
         if found.role not in LOADERS:
             raise UsageError(f"model {name!r} is a {found.role}: it answers no questions.")
@@ -119,6 +137,8 @@ def load_judge(directory: Path, *, device: str = "auto") -> Model:
 
 def check_trained_for(name: str, metric: str) -> None:
     """Refuses a judge that was trained to answer another question than this metric's."""
+    if is_server(name):
+        return
     found = locate(name)
     record = read_scorer(found.directory) if found.role == "judge" else {}
     trained = record.get("metric")

@@ -32,18 +32,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from dialeval.chat_http.asking import CutReply, ReplyError
 from dialeval.errors import InputError, JobError, Problem
 from dialeval.probe.plan import Ask
 from dialeval.storage import atomic_path, naming
 from dialeval.strict_json import Fields, parse
-from dialeval.systems.system import (
-    BatchedSystem,
-    CutReply,
-    ReplyError,
-    System,
-    as_messages,
-    checked,
-)
+from dialeval.systems.system import BatchedSystem, System, as_messages, checked
 
 Key = tuple[str, str]
 BLOCK = 1 << 16

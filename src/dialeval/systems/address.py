@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dialeval.chat_http.asking import Asking
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.options import build
-from dialeval.systems.system import Asking, System
+from dialeval.systems.system import System
 
 KINDS = ("openai", "python", "hf", "cmd", "replay")
 

@@ -32,9 +32,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, Literal
 
+from dialeval.chat_http.asking import LARGEST_REPLY, Asking, ReplyError
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
-from dialeval.systems.system import LARGEST_REPLY, Asking, ReplyError, as_messages
+from dialeval.systems.system import as_messages
 
 _INTERPRETER = re.compile(r"(python|node|bash|sh|ruby|perl)[\d.]*")
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from dialeval.chat_http.asking import Asking
 from dialeval.errors import UsageError
 from dialeval.options import option
 from dialeval.sample import Turn
-from dialeval.systems.system import INSTRUCTIONS, Asking, with_speakers
+from dialeval.systems.system import INSTRUCTIONS, with_speakers
 
 BATCH = 16
 

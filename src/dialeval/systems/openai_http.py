@@ -1,50 +1,22 @@
 """`openai:http://localhost:8000/v1#my-bot`: a server with OpenAI's chat completions.
 
-vLLM, Ollama, llama.cpp and most hosted models speak it. The part after `#` is the model's name.
-Failures that may pass are tried again, after a wait that doubles or as long as the server asks for;
-a wait that the server asks for holds all questions, not only the one that was refused. A connection
-that cannot be made is not tried again while nothing has answered yet: the server is not running.
-
-The API key comes from an environment variable and goes into one request header. It is never stored
-or shown: where a server repeats it, in an error or in a reply and in large or small letters, it is
-blotted out.
+The part after `#` is the model's name. `chat_http/server.py` says how it is asked.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import os
-import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
-from dialeval.errors import UsageError
+from dialeval.chat_http.asking import Asking, CutReply, ReplyError
+from dialeval.chat_http.server import ChatServer
 from dialeval.options import option
 from dialeval.sample import Turn
-from dialeval.systems.http_post import Answer, post
-from dialeval.systems.pace import LONGEST_HOLD, Pace, back_off, retry_after
-from dialeval.systems.system import Asking, CutReply, ReplyError, as_messages
-from dialeval.text import clean
-from dialeval.version import __version__
+from dialeval.systems.system import as_messages
 
-USUAL_KEY = "OPENAI_API_KEY"
 CONCURRENCY = 16
-PASSING = {408, 409, 425, 429, 500, 502, 503, 504, 529}
-"""Statuses after which the same request may succeed: overload, a restart, a time-out behind."""
-DOWN = {401, 403, 404, 405, 410}
-"""Statuses that speak of the address or the key, not of the question."""
-KEY_REFUSED = {401, 403}
-NOT_FOUND = {404, 405, 410}
-RETRIES = 3
-QUOTED = 80
-"""Characters of a web page that are shown, where a reply was expected."""
-SAID = 400
-"""Characters of an error that are kept."""
-
 
 UNSET = -1
 """An option that is left to the server."""
@@ -67,135 +39,34 @@ class OpenAiOptions:
 
 
 class OpenAiServer:
-    """One model of one server; safe to ask from several threads."""
+    """A chatbot behind a server; safe to ask from several threads."""
 
     def __init__(self, address: str, options: OpenAiOptions, asking: Asking) -> None:
-        base, _, self.name = address.partition("#")
-        _check_url(base, self.name)
+        self._server = ChatServer(address, asking)
+        self.name = self._server.name
         self.concurrency = asking.concurrency or CONCURRENCY
-        self._url = base.rstrip("/") + "/chat/completions"
-        self._base = base
         self._options = options
-        self._asking = asking
-        self._pace = Pace(asking.rate)
-        self._key = find_key(base, asking.key_env)
-        self._retries = RETRIES if asking.retries is None else asking.retries
-        self._met = False
-        """Has anything answered at this address?"""
 
     @property
     def settings(self) -> Mapping[str, object]:
         prompt = {"system_prompt": self._options.system_prompt}
         return {
             "kind": "openai",
-            "url": self._base,
+            "url": self._server.base,
             "model": self.name,
             **self._options.fields(),
             **(prompt if self._options.system_prompt else {}),
         }
 
     def reply(self, history: Sequence[Turn]) -> str:
-        body = json.dumps(self._request(history)).encode("ascii")
-        jitter = random.Random(f"{self._asking.seed} {body.hex()}")
-        wait = 0.0
-        for attempt in range(self._retries + 1):
-            self._pace.wait(wait)
-            try:
-                return self._blotted(self._ask(body))
-            except ReplyError as error:
-                if error.down and error.passing and not self._met:
-                    error.advice = f"Is the server running at {self._base}?"
-                    raise self._without_key(error) from None
-                if not error.passing or attempt == self._retries:
-                    raise self._without_key(error) from None
-                wait = back_off(attempt, jitter)
-        raise AssertionError("the last attempt returns or raises")
-
-    def close(self) -> None:
-        self._pace.close()
-
-    def _request(self, history: Sequence[Turn]) -> dict[str, object]:
         messages = as_messages(history)
         if prompt := self._options.system_prompt:
             messages.insert(0, {"role": "system", "content": prompt})
-        return {"model": self.name, "messages": messages, **self._options.fields()}
+        request = {"messages": messages, **self._options.fields()}
+        return self._server.blotted(self._server.ask(request, content_of))
 
-    def _ask(self, body: bytes) -> str:
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-            "Connection": "close",
-            "User-Agent": f"dialeval/{__version__}",
-        }
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        answer = post(self._url, body, headers, self._asking.timeout)
-        self._met = True
-        if answer.status != 200:
-            self._refused(answer)
-        if is_web_page(answer.body):
-            raise ReplyError(
-                "not a chat completion",
-                self._start_of_page(answer.body),
-                down=True,
-                advice=self._about_the_path(),
-            )
-        return content_of(answer.body)
-
-    def _refused(self, answer: Answer) -> None:
-        page = is_web_page(answer.body)
-        status = answer.status
-        said = self._start_of_page(answer.body) if page else self._said(answer.body)
-        seconds = retry_after(answer.headers.get("retry-after")) if status in PASSING else 0.0
-        if seconds > LONGEST_HOLD:
-            raise ReplyError(f"HTTP {status}", f"asks to wait {seconds:.0f} s", down=True)
-        self._pace.hold(seconds)
-        advice = self._about_the_path() if status in NOT_FOUND else ""
-        raise ReplyError(
-            f"HTTP {status}",
-            said.strip(),
-            passing=status in PASSING,
-            down=status in DOWN,
-            advice=self._about_the_key() if status in KEY_REFUSED else advice,
-        )
-
-    def _start_of_page(self, body: bytes) -> str:
-        text = " ".join(self._blotted(body.decode("utf-8", "replace")).split())
-        return f"a web page that begins with {clean(text)[:QUOTED]}"
-
-    def _said(self, body: bytes) -> str:
-        """Returns the first words of an error, for people. The key goes before the text is cut:
-        half of one would not be found."""
-        return self._blotted(" ".join(message_of(body).split()))[:SAID]
-
-    def _about_the_path(self) -> str:
-        return (
-            f"Check the address {self._base} and the model {self.name}: the path of most servers is"
-            " /v1, as in openai:http://localhost:8000/v1#my-bot."
-        )
-
-    def _about_the_key(self) -> str:
-        if self._key:
-            name = self._asking.key_env or USUAL_KEY
-            return f"Check the API key in {name}, or name the variable that holds it: --key-env."
-        return f"No API key was sent: put it into {USUAL_KEY}, or name a variable: --key-env."
-
-    def _blotted(self, text: str) -> str:
-        if not self._key:
-            return text
-        blotted = re.sub(re.escape(self._key), "[API key]", text, flags=re.IGNORECASE)
-        return CutReply(blotted) if isinstance(text, CutReply) else blotted
-
-    def _without_key(self, error: ReplyError) -> ReplyError:
-        detail = self._blotted(error.detail)
-        return ReplyError(
-            error.reason, detail, passing=error.passing, down=error.down, advice=error.advice
-        )
-
-
-def is_web_page(body: bytes) -> bool:
-    return body.lstrip()[:1] == b"<"
+    def close(self) -> None:
+        self._server.close()
 
 
 def content_of(body: bytes) -> str:
@@ -220,55 +91,3 @@ def content_of(body: bytes) -> str:
     if not isinstance(content, str):
         raise ReplyError("not a chat completion", "choices[0].message.content is not a text")
     return CutReply(content) if is_cut else content
-
-
-def message_of(body: bytes) -> str:
-    """Returns what an error says, in any of the usual forms."""
-    try:
-        record: Any = json.loads(body)
-        found = record.get("error", record) if isinstance(record, dict) else record
-        text = found.get("message", found) if isinstance(found, dict) else found
-    except (ValueError, RecursionError):
-        text = body.decode("utf-8", "replace")
-    return str(text)
-
-
-def find_key(url: str, key_env: str | None) -> str:
-    """Finds the API key, or nothing.
-
-    The usual key is not sent over an open network: a key that travels unencrypted to another
-    machine has to be named.
-    """
-    if key_env:
-        if not os.environ.get(key_env, "").strip():
-            raise UsageError(f"--key-env {key_env}: there is no such environment variable")
-        return os.environ[key_env].strip()
-    parts = urlsplit(url)
-    if parts.scheme == "https" or _is_this_machine(parts.hostname or ""):
-        return os.environ.get(USUAL_KEY, "").strip()
-    return ""
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
-def _check_url(base: str, model: str) -> None:
-    if "@" in base or "?" in base:  # before anything that would repeat the address in a message
-        raise UsageError(
-            "openai: the address is stored with the probe, so it may hold no password and no"
-            " query (?...). Put the key into an environment variable: --key-env NAME"
-        )
-    example = "such as openai:http://localhost:8000/v1#my-bot"
-    try:
-        parts = urlsplit(base)
-        port = parts.port
-    except ValueError as error:
-        raise UsageError(f"openai:{base}: {error}; expected a URL, {example}") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise UsageError(f"openai:{base}: expected a URL, {example}")
-    if not model:
-        raise UsageError(f"openai:{base}: name the model after a #, {example}")

@@ -23,10 +23,11 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
+from dialeval.chat_http.asking import Asking, ReplyError
 from dialeval.errors import UsageError
 from dialeval.options import option
 from dialeval.sample import Turn
-from dialeval.systems.system import Asking, ReplyError, as_messages
+from dialeval.systems.system import as_messages
 
 ASYNC_CONCURRENCY = 16
 

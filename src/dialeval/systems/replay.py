@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dialeval.chat_http.asking import Asking, ReplyError
 from dialeval.errors import InputError
 from dialeval.limits import USUAL_LIMITS, Limits
 from dialeval.readers import fields
@@ -20,7 +21,7 @@ from dialeval.readers.json_stream import json_records
 from dialeval.readers.reader import Place, Problems, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.sample import Turn
-from dialeval.systems.system import Asking, ReplyError, as_messages
+from dialeval.systems.system import as_messages
 
 Messages = tuple[tuple[str, str], ...]
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from dialeval.systems.system import LARGEST_REPLY, ReplyError
+from dialeval.chat_http.asking import LARGEST_REPLY, ReplyError
 
 MOST_REDIRECTS = 3
 BLOCK = 1 << 16

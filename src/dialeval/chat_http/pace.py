@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from dialeval.systems.system import ReplyError
+from dialeval.chat_http.asking import ReplyError
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds of back-off: doubled after each failure, up to the longest."""
