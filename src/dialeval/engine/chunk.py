@@ -144,7 +144,7 @@ class ThisProcess:
             yield score_chunk(chunk, self._metrics, self._answerer, under_way)
 
     def report(self) -> Mapping[str, Any]:
-        spent = getattr(self._answerer.source, "spent", dict)()
+        spent: Mapping[str, Any] = getattr(self._answerer.source, "spent", dict)()
         return {"servers": spent} if spent else {}
 
 
