@@ -63,6 +63,14 @@ def study(
             show_default=False,
         ),
     ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Draw this many answers of each set, if the study takes a part of them.",
+            show_default=False,
+        ),
+    ] = 0,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -104,16 +112,16 @@ def study(
     check_picture(plot)
     with _data_directory(data):
         if name is None:
-            if model or metric or rated or positives or out or plot:
+            if model or metric or rated or positives or limit or out or plot:
                 raise UsageError(
-                    "name a study for --model, --metric, --set, --positives, --out and --plot."
+                    "name a study for --model, --metric, --set, --positives, --limit, --out, --plot."
                     " See: dialeval study"
                 )
             _list(as_json, as_markdown)
         else:
             asked = {"models": model, "metrics": metric, "sets": rated, "positives": positives}
             chosen = {what: given or [] for what, given in asked.items()}
-            _run(name, chosen, out, plot, as_json, as_markdown, quiet)
+            _run(name, chosen, limit, out, plot, as_json, as_markdown, quiet)
 
 
 @contextmanager
@@ -161,6 +169,7 @@ def _list(as_json: bool, as_markdown: bool) -> None:
 def _run(
     name: str,
     asked: Mapping[str, list[str]],
+    limit: int,
     out: Path | None,
     plot: Path | None,
     as_json: bool,
@@ -179,6 +188,7 @@ def _run(
             metrics=asked["metrics"],
             sets=asked["sets"],
             positives=asked["positives"],
+            limit=limit,
             draw=plot is not None,
             progress=progress,
         )

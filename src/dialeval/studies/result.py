@@ -141,6 +141,7 @@ def run_study(
     sets: Sequence[str] = (),
     positives: Sequence[str] = (),
     draw: bool = False,
+    limit: int = 0,
     source: ModelSource | None = None,
     progress: Progress = silent,
 ) -> StudyResult:
@@ -157,6 +158,8 @@ def run_study(
         raise UsageError(f"the study {study.name!r} has its own data: leave out --set")
     if positives and not study.takes_positives:
         raise UsageError(f"the study {study.name!r} makes no positives: leave out --positives")
+    if limit and not study.takes_limit:
+        raise UsageError(f"the study {study.name!r} reads its sets whole: leave out --limit")
     if draw and not study.draws:
         raise UsageError(f"the study {study.name!r} has no picture: leave out --plot")
     asked = tuple(models) or study.models
@@ -166,7 +169,9 @@ def run_study(
         )
     data = find_data((*study.needs, *study.may_use))
     chosen = tuple(metrics) or study.metrics
-    setting = Setting(data, asked, chosen, source, progress, tuple(sets), tuple(positives), draw)
+    setting = Setting(
+        data, asked, chosen, source, progress, tuple(sets), tuple(positives), draw, limit
+    )
     findings = study.measure(setting)
     rows = lay_side_by_side(study.published, findings.measured, wanted=not metrics)
     notes, tables = tuple(findings.notes), tuple(findings.tables)

@@ -177,6 +177,7 @@ class Setting:
     sets       the rated sets that the user chose among, where a study takes any
     positives  more ways to make right responses to learn from, where a study learns
     draw       whether a picture is wanted
+    limit      answers of each set, drawn at random, where a study takes a part; 0: its own
     """
 
     data: Mapping[str, Path] = field(default_factory=dict)
@@ -187,6 +188,7 @@ class Setting:
     sets: tuple[str, ...] = ()
     positives: tuple[str, ...] = ()
     draw: bool = False
+    limit: int = 0
 
     def score(
         self,
@@ -224,6 +226,7 @@ class Study:
     asks       the models that these metrics ask
     takes_sets whether it runs on any rated set, and `--set` chooses among them
     takes_positives  whether it learns from right responses that may be made in several ways
+    takes_limit  whether `--limit` says how many answers of each set are drawn
     draws      whether it has a picture
     differs    what is known to differ from the paper, and why
     cost       how long it takes on a CPU the first time, where that is more than seconds
@@ -242,6 +245,7 @@ class Study:
     asks: tuple[str, ...] = ()
     takes_sets: bool = False
     takes_positives: bool = False
+    takes_limit: bool = False
     draws: bool = False
     differs: tuple[str, ...] = ()
     cost: str = ""
@@ -264,6 +268,7 @@ STUDIES = {
     "full-fed": "full_fed",
     "follow-up-selection": "full_follow_ups",
     "judge": "judge",
+    "llm-judge": "llm_judge",
     "behaviour": "behaviour",
 }
 """Name -> module of this package that holds it, as `STUDY` or under the name behind the colon."""
