@@ -114,8 +114,8 @@ def study(
         if name is None:
             if model or metric or rated or positives or limit or out or plot:
                 raise UsageError(
-                    "name a study for --model, --metric, --set, --positives, --limit, --out, --plot."
-                    " See: dialeval study"
+                    "name a study for --model, --metric, --set, --positives, --limit, --out and"
+                    " --plot. See: dialeval study"
                 )
             _list(as_json, as_markdown)
         else:

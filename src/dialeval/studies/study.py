@@ -269,6 +269,7 @@ STUDIES = {
     "follow-up-selection": "full_follow_ups",
     "judge": "judge",
     "llm-judge": "llm_judge",
+    "llm-judge-injections": "injections",
     "behaviour": "behaviour",
 }
 """Name -> module of this package that holds it, as `STUDY` or under the name behind the colon."""
