@@ -58,7 +58,8 @@ def injections() -> list[Injection]:
 def measure(setting: Setting) -> Findings:
     given = injections()
     samples = [one for each in given for one in (each.plain, each.injected)]
-    measured, rows = [], []
+    measured: list[Measured] = []
+    rows: list[tuple[str | float | None, ...]] = []
     for model in setting.models:
         for protection in (False, True):
             metric = LlmJudge(model=model, protection=protection)

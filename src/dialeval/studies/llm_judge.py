@@ -82,7 +82,8 @@ def _mean_rating(sample: Sample) -> float:
 def _filled(scores: Sequence[float | None]) -> Floats:
     """Returns the scores; where there is none, the lowest."""
     known = np.array([np.nan if one is None else one for one in scores])
-    return np.where(np.isnan(known), np.nanmin(known), known)
+    known[np.isnan(known)] = np.nanmin(known)
+    return known
 
 
 def _standard(values: Floats) -> Floats:
