@@ -261,7 +261,7 @@ def test_a_probe_that_was_stopped_goes_on_without_asking_twice(dialeval, tmp_pat
         _, errors = process.communicate(timeout=60)
         if how is signal.SIGINT:
             assert process.returncode == 130
-            assert "the same command goes on" in errors
+            assert "repeat the command to resume" in errors
             assert "Traceback" not in errors
         kept = (out / "exchanges.jsonl").read_bytes().count(b"\n")
         assert 20 <= kept < 160

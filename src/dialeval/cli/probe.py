@@ -181,7 +181,7 @@ def probe(
                 watch=watch,
             )
     except KeyboardInterrupt:
-        say(f"\nStopped. {out} keeps what was answered: the same command goes on.", stderr=True)
+        say(f"\nStopped. {out} holds the answers: repeat the command to resume.", stderr=True)
         raise typer.Exit(130) from None
     finally:
         opened.close()

@@ -280,4 +280,4 @@ def _tell(started: Started, organiser: str, raters: dict[str, str], quiet: bool)
         more = count(len(raters) - MOST_PRINTED, "further link")
         say(f"    and {more} on the organiser's page")
     if not quiet:
-        say("\nCtrl-C stops the server; the same command goes on.")
+        say("\nCtrl-C stops the server; repeat the command to resume.")

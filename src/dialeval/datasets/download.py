@@ -71,8 +71,8 @@ def download(
                 if attempt == attempts:
                     have = part.stat().st_size if part.exists() else 0
                     raise DownloadError(
-                        f"{url}: {error}, {attempts} times. {have:,} bytes are kept: the same"
-                        " command goes on from there"
+                        f"{url}: {error}, {attempts} times. {have:,} bytes are kept: repeat"
+                        " the command to resume"
                     ) from error
                 time.sleep(pause * 2 ** (attempt - 1))
         mark.unlink(missing_ok=True)

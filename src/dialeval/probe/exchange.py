@@ -366,6 +366,6 @@ def _seems_down(system: System, failure: Failure) -> str:
     detail = f": {failure.detail}" if failure.detail else ""
     advice = f" {failure.advice}" if failure.advice else ""
     return (
-        f"{system.name} seems to be down ({failure.reason}{detail}).{advice} What was answered is"
-        " kept; when it is back, the same command goes on."
+        f"{system.name} seems to be down ({failure.reason}{detail}).{advice} The answers so far are"
+        " kept; repeat the command to resume."
     )

@@ -70,7 +70,7 @@ class Inference(AdapterRecipe[PreparedInference]):
         if self.start and self.full:
             raise UsageError("training starts from adapters, and --full has none")
         if self.start and self.rank:
-            raise UsageError("--start goes on with the rank of the adapters: leave --rank out")
+            raise UsageError("--start keeps the rank of the adapters: leave --rank out")
 
     @cached_property
     def shape(self) -> tuple[int, int]:
