@@ -11,7 +11,7 @@ import pytest
 from datasets_by_name.file_server import Served, serving
 
 from dialeval.datasets import DATASETS, File
-from dialeval.datasets import catalogue as listing
+from dialeval.datasets import entries as listing
 
 RECORD = b'[{"context": "User: Hi", "response": "System: Hello", "system": "A", "annotations": {}}]'
 

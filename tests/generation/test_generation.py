@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from models import tiny_language_models as tiny
 
 from dialeval.errors import UsageError
-from dialeval.generation.causal import (
+from dialeval.generation.backends import (
     ABBREVIATION,
     SENTENCE_END,
     CausalBackend,
+    LstmBackend,
+    Seq2SeqBackend,
     endings_of,
 )
 from dialeval.generation.generator import Decoding, Generator, load_generator
-from dialeval.generation.seq2seq import LstmBackend, Seq2SeqBackend
 from dialeval.model_store.locate import locate
 from dialeval.models.loading import choose_device
 from dialeval.models.source import Models

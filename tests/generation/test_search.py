@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from models import tiny_language_models as tiny
 
 from dialeval.errors import UsageError
-from dialeval.generation.causal import CausalReading
+from dialeval.generation.backends import CausalReading, Seq2SeqReading
 from dialeval.generation.search import Decoding, Endings, beam_search, sample
-from dialeval.generation.seq2seq import Seq2SeqReading
 
 VOCABULARY = 4
 END = 0

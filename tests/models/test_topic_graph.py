@@ -19,6 +19,15 @@ from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import load_conceptnet
 from dialeval.models.source import Models
+from dialeval.models.tagger import (
+    THRESHOLD,
+    WEIGHTS,
+    Candidate,
+    Frequencies,
+    keyword_score,
+    keywords,
+    tag_by_lexicon,
+)
 from dialeval.models.topic_graph import (
     GraphAttention,
     TopicGraphNetwork,
@@ -27,15 +36,6 @@ from dialeval.models.topic_graph import (
     normalised,
     topic_edges,
     word_features,
-)
-from dialeval.models.topic_keywords import (
-    THRESHOLD,
-    WEIGHTS,
-    Candidate,
-    Frequencies,
-    keyword_score,
-    keywords,
-    tag_by_lexicon,
 )
 from dialeval.question import Judge, Likelihood
 

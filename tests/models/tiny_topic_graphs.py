@@ -9,8 +9,8 @@ from models import tiny_scorers
 
 from dialeval.lexicon.conceptnet import load_conceptnet
 from dialeval.model_store.scorer_directory import save_scorer
+from dialeval.models.tagger import Frequencies
 from dialeval.models.topic_graph import TopicGraphConfig
-from dialeval.models.topic_keywords import Frequencies
 
 WORDS = ["dog", "cat", "coffee", "tea", "milk", "sugar", "car", "fuel", "drink", "pet", "bark"]
 

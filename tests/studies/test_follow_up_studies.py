@@ -8,8 +8,7 @@ import pytest
 from dialeval.errors import UsageError
 from dialeval.metrics.follow_ups import fed_qualities
 from dialeval.question import Embed
-from dialeval.studies.full_fed import MODEL_OF_THE_PAPER, groups_by_model
-from dialeval.studies.full_follow_ups import TABLE_3
+from dialeval.studies.full import MODEL_OF_THE_PAPER, TABLE_3, metrics_by_model
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
 
@@ -105,7 +104,7 @@ def test_the_model_of_the_paper_has_to_give_the_numbers_of_the_paper(fed):
 
 
 def test_metrics_that_ask_no_model_or_name_their_own_are_scored_once():
-    groups = groups_by_model(["length", "full", "fed:model=mine"], ["a", "b"])
+    groups = metrics_by_model(["length", "full", "fed:model=mine"], ["a", "b"])
     labels = {model: [metric.label for metric in metrics] for model, metrics in groups.items()}
     assert labels == {
         "": ["length", "fed:model=mine"],

@@ -18,8 +18,8 @@ from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import load_conceptnet
 from dialeval.models.source import Models
+from dialeval.models.tagger import Frequencies
 from dialeval.models.topic_graph import Topics, topic_edges, word_weight
-from dialeval.models.topic_keywords import Frequencies
 from dialeval.models.word_vectors import load
 from dialeval.question import Judge
 from dialeval.training.learners.topic_graph import (

@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from dialeval.check.bench import (
+from dialeval.check.claims import CLAIMS, survives
+from dialeval.check.trial import (
     AnswerQuestion,
     Bench,
     MetricCheckError,
@@ -31,7 +32,6 @@ from dialeval.check.bench import (
     hostile_texts,
     made_up_answer,
 )
-from dialeval.check.claims import CLAIMS, survives
 from dialeval.metric import Metric
 from dialeval.registry import make_metric
 from dialeval.sample import Sample

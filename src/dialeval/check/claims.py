@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dialeval.check.bench import Bench, MetricCheckError, require
+from dialeval.check.trial import Bench, MetricCheckError, require
 from dialeval.metric import Direction, Metric, Need, Pool, option_fields
 from dialeval.options import build, split_spec
 from dialeval.question import Answer, Question

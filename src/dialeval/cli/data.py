@@ -71,7 +71,7 @@ def data(context: typer.Context, as_json: Json = False) -> None:
 def show(name: Name, as_json: Json = False) -> None:
     """Show one data set: source, licence, qualities, parts, files."""
     from dialeval.cli.terminal import print_table, say
-    from dialeval.datasets.catalogue import find_entry
+    from dialeval.datasets.entries import find_entry
     from dialeval.datasets.locate import inspect_dataset, scale_words
 
     dataset, _ = find_entry(name)
@@ -135,7 +135,7 @@ def get(
     Repeat the command to resume an interrupted download.
     """
     from dialeval.cli.terminal import fetch_bar, say
-    from dialeval.datasets.catalogue import find_entry
+    from dialeval.datasets.entries import find_entry
     from dialeval.datasets.fetch import absent_files, copy_from, fetch, hosts
 
     dataset, part = find_entry(name)
@@ -167,7 +167,7 @@ def get(
 
 def _tell(name: str, done: Fetched) -> None:
     from dialeval.cli.terminal import say
-    from dialeval.datasets.catalogue import find_entry
+    from dialeval.datasets.entries import find_entry
     from dialeval.datasets.fetch import by_hand_advice
 
     say(f"{name}: {done.folder}" + ("" if done.added else " (was here)"))

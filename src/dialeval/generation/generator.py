@@ -145,31 +145,24 @@ def load_generator(name: str, *, device: str = "auto", layout: Layout | None = N
         directory = ready(found.base or found)
         if found.base:
             ready(found)
-        if found.role == "causal-lm":
-            from dialeval.generation import causal
-
-            adapter = found.directory if found.base else None
-            chosen = layout or learned_layout(found) or "native"
-            return Generator(causal.load(directory, device=device, adapter=adapter, layout=chosen))
-        if found.role == "seq2seq-lm":
-            from dialeval.generation import seq2seq
-
-            adapter = found.directory if found.base else None
-            return Generator(
-                seq2seq.load(directory, device=device, adapter=adapter, layout=layout or "tabs")
+        if found.role not in ("causal-lm", "seq2seq-lm", "generator"):
+            raise UsageError(
+                f"model {name!r} has the role {found.role} and cannot write. See: dialeval models,"
+                " those that are causal-lm or seq2seq-lm"
             )
-        if found.role == "generator":
-            from dialeval.generation.seq2seq import load_lstm
+        from dialeval.generation.backends import load_causal, load_lstm, load_seq2seq
 
-            if layout not in (None, "tabs"):
-                raise UsageError(
-                    f"model {name!r} was trained with the layout 'tabs' and has no other"
-                )
-            return Generator(load_lstm(directory, device=device))
-    raise UsageError(
-        f"model {name!r} has the role {found.role} and cannot write. See: dialeval models, those"
-        " that are causal-lm or seq2seq-lm"
-    )
+        adapter = found.directory if found.base else None
+        if found.role == "causal-lm":
+            chosen = layout or learned_layout(found) or "native"
+            return Generator(load_causal(directory, device=device, adapter=adapter, layout=chosen))
+        if found.role == "seq2seq-lm":
+            return Generator(
+                load_seq2seq(directory, device=device, adapter=adapter, layout=layout or "tabs")
+            )
+        if layout not in (None, "tabs"):
+            raise UsageError(f"model {name!r} was trained with the layout 'tabs' and has no other")
+        return Generator(load_lstm(directory, device=device))
 
 
 def learned_layout(found: Located) -> Layout | None:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Need, Part
+from dialeval.metrics.diversity import HOLISTIC_EVAL
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import NLI_LABELS, Answer, Inference, Question
@@ -41,10 +42,7 @@ class Consistency(Metric):
     name = "consistency"
     levels = frozenset({"turn", "dialogue"})
     range = (0.0, 1.0)
-    citation = (
-        "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of"
-        " Open-Domain Dialogue Generation. ACL 2020"
-    )
+    citation = HOLISTIC_EVAL
 
     model: str = model_option("nli", "the inference model that is asked")
     pairs: Literal["mean", "last", "max"] = option("mean", "which earlier turns count, and how")

@@ -75,7 +75,7 @@ def _released(response: str, n: int) -> list[str]:
 
 ORDERS = (1, 2, 3)
 
-CITATION = (
+HOLISTIC_EVAL = (
     "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of"
     " Open-Domain Dialogue Generation. ACL 2020"
 )
@@ -89,7 +89,7 @@ class Diversity(Metric):
     levels = frozenset({"turn", "dialogue"})
     needs = frozenset({"variants"})
     range = (0.0, math.inf)
-    citation = CITATION
+    citation = HOLISTIC_EVAL
 
     n: int = option(2, "order of the n-grams that give the score", low=ORDERS[0], high=ORDERS[-1])
     mode: Literal["paper", "released"] = option("paper", "plain n-grams, or what the code counts")
@@ -139,7 +139,7 @@ class MarginalDiversity(Metric):
     name = "marginal-diversity"
     levels = frozenset({"turn", "dialogue"})
     range = (0.0, math.inf)
-    citation = CITATION
+    citation = HOLISTIC_EVAL
 
     n: int = option(2, "order of the n-grams", low=ORDERS[0], high=ORDERS[-1])
     mode: Literal["paper", "released"] = option("paper", "plain n-grams, or what the code counts")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part
+from dialeval.metrics.diversity import HOLISTIC_EVAL
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
@@ -46,10 +47,7 @@ class Coherence(Metric):
     name = "coherence"
     needs = frozenset({"context"})
     calibration = "floor"
-    citation = (
-        "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of"
-        " Open-Domain Dialogue Generation. ACL 2020"
-    )
+    citation = HOLISTIC_EVAL
 
     model: str = model_option("lm", "the language model that is asked")
     mode: Literal["paper", "released"] = option("paper", "Eq. 1, or what the code computes")
@@ -109,17 +107,13 @@ class Fluency(Metric):
 
     mode=paper     a start-of-text token before the response, so that all T tokens are predicted
     mode=released  the authors' code: no start token, so the first token is free and the mean is
-    over
-                   T - 1 tokens. A response of one token has no likelihood there and no score here;
-                   an empty one gets -1000000, and takes part in the percentile
+                   over T - 1 tokens. A response of one token has no likelihood there and no score
+                   here; an empty one gets -1000000, and takes part in the percentile
     """
 
     name = "fluency"
     calibration = "floor"
-    citation = (
-        "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of"
-        " Open-Domain Dialogue Generation. ACL 2020"
-    )
+    citation = HOLISTIC_EVAL
 
     model: str = model_option("lm", "the language model that is asked")
     mode: Literal["paper", "released"] = option("paper", "all tokens, or all but the first")

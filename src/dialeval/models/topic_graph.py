@@ -16,7 +16,7 @@ a softmax would take away again what tells a near word from a far one; nothing i
 padding is no node.
 
 To answer `Judge`, the model finds the keywords of the last turns and of the response
-(`topic_keywords`), asks a table of word vectors for them and for the words around them in
+(`tagger`), asks a table of word vectors for them and for the words around them in
 ConceptNet, and passes the graph to its network. It looks at words alone, not at sentences.
 
 A directory holds, beside the weights, `idf.json`, and `conceptnet.npz` if it was trained with
@@ -46,7 +46,7 @@ from dialeval.model_store.scorer_directory import (
     read_scorer,
 )
 from dialeval.models.loading import batches_by_length, choose_device
-from dialeval.models.topic_keywords import Frequencies, Tagger, keywords, make_tagger
+from dialeval.models.tagger import Frequencies, TagText, keywords, make_tagger
 from dialeval.question import Answer, Judge, Question, WordVectors, cannot_answer
 
 HIDDEN = (512, 128)
@@ -212,7 +212,7 @@ class Topics:
 class TopicFinder:
     """From texts to topics; remembers the turns that it read last."""
 
-    def __init__(self, config: TopicGraphConfig, frequencies: Frequencies, tagger: Tagger) -> None:
+    def __init__(self, config: TopicGraphConfig, frequencies: Frequencies, tagger: TagText) -> None:
         self._config = config
         self._frequencies = frequencies
         self._tagger = tagger

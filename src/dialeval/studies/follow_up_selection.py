@@ -16,7 +16,7 @@ A run of `full` holds the likelihood of every follow-up as a part, so nothing is
 A follow-up may rank high because people like what it is likely after ("I like you!"). It then
 counts with a minus, so that a chosen set always points upwards on the data it was chosen on.
 
-`full_follow_ups.py` is this experiment as a study, reported also where nothing was chosen.
+`full.py` has this experiment as a study, reported also where nothing was chosen.
 """
 
 from __future__ import annotations

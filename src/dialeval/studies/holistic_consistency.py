@@ -33,10 +33,11 @@ from pathlib import Path
 import dialeval
 from dialeval.agreement.correlation import Name, correlations
 from dialeval.errors import UsageError
+from dialeval.metrics.diversity import HOLISTIC_EVAL
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample
-from dialeval.studies.full_fed import groups_by_model
-from dialeval.studies.holistic_ratings import CITED, PAPER, RECOMPUTED
+from dialeval.studies.full import metrics_by_model
+from dialeval.studies.holistic_ratings import CITED, RECOMPUTED
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 FOLDER = "self_consistency/word_net"
@@ -116,7 +117,7 @@ def _read(path: Path) -> list[float]:
 
 RELEASED = Study(
     name="holistic-consistency-ws",
-    paper=PAPER,
+    paper=HOLISTIC_EVAL,
     cited=CITED,
     repeats="HolisticEval, Table 8, from the released predictions: self-consistency against people",
     needs=(Data("holistic", tuple(f"{place}/mnli.pred" for place in (FOLDER, *SLIPPED.values()))),),
@@ -162,7 +163,7 @@ def measure(setting: Setting) -> Findings:
     measured: list[Measured] = []
     rows: list[tuple[str | float | None, ...]] = []
     notes: list[str] = []
-    groups = groups_by_model(setting.metrics, setting.models)
+    groups = metrics_by_model(setting.metrics, setting.models)
     for part, (model, metrics) in enumerate(groups.items()):
         rest = setting.after(part * len(everything), len(groups) * len(everything))
         run = rest.score(everything, make_metrics(metrics))
@@ -204,7 +205,7 @@ def _counts(samples: Sequence[Sample]) -> tuple[str, str]:
 
 STUDY = Study(
     name="holistic-consistency",
-    paper=PAPER,
+    paper=HOLISTIC_EVAL,
     cited=CITED,
     repeats="HolisticEval, Table 8: self-consistency against people, by any inference model",
     needs=(Data("holistic", tuple(f"self_consistency/{folder}" for folder in SETS.values())),),

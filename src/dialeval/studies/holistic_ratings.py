@@ -26,13 +26,9 @@ from dialeval.agreement.coefficient import largest_of, mean_of
 from dialeval.agreement.correlation import Name, correlations
 from dialeval.agreement.rated import ratings_table
 from dialeval.agreement.raters import leave_one_out
-from dialeval.metrics.diversity import ngram_entropy
+from dialeval.metrics.diversity import HOLISTIC_EVAL, ngram_entropy
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
-PAPER = (
-    "Pang, Nijkamp, Han, Zhou, Liu, Tu: Towards Holistic and Automatic Evaluation of Open-Domain"
-    " Dialogue Generation. ACL 2020"
-)
 CITED = "Pang et al., ACL 2020"
 RECOMPUTED = "recomputed"
 """The source of numbers that no paper prints: worked out from released files, apart from dialeval.
@@ -71,7 +67,7 @@ def _rows(what: str, path: Path) -> list[Measured]:
 
 RATERS = Study(
     name="holistic-raters",
-    paper=PAPER,
+    paper=HOLISTIC_EVAL,
     cited=CITED,
     repeats="HolisticEval, Tables 3, 4, 9: how well its ten raters agree",
     needs=(Data("holistic", tuple(file for _, file, _ in PRINTED.values())),),
@@ -110,7 +106,7 @@ def measure_length(setting: Setting) -> Findings:
 
 LENGTH = Study(
     name="holistic-length",
-    paper=PAPER,
+    paper=HOLISTIC_EVAL,
     cited=CITED,
     repeats="minus the number of words, against HolisticEval's ratings: the baseline to beat",
     needs=(Data("holistic", tuple(FILES.values())),),
@@ -160,7 +156,7 @@ def _what(name: str, n: int) -> str:
 
 ENTROPY = Study(
     name="ngram-entropy",
-    paper=PAPER,
+    paper=HOLISTIC_EVAL,
     cited=CITED,
     repeats="HolisticEval: n-gram entropy of the groups WS and CTG",
     needs=(Data("holistic", tuple(f"{FOLDER}/{name}.csv" for name in KNOWN_ENTROPY)),),

@@ -50,9 +50,10 @@ from dialeval.augment.substitution import (
 )
 from dialeval.errors import UsageError
 from dialeval.lexicon import PartOfSpeech, load_wordnet
+from dialeval.metrics.diversity import HOLISTIC_EVAL
 from dialeval.models.tagger import load_tagger
 from dialeval.sample import Sample
-from dialeval.studies.holistic_ratings import CITED, PAPER
+from dialeval.studies.holistic_ratings import CITED
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 FILE = "augmented_dataset/Response_Diversity/WS.csv"
@@ -195,7 +196,7 @@ def _shares(kind: str, found: Sequence[Substitution]) -> list[Measured]:
 
 STUDY = Study(
     name="ws-substitutions",
-    paper=PAPER,
+    paper=HOLISTIC_EVAL,
     cited=CITED,
     repeats="HolisticEval: the WordNet substitutions of WS.csv, by rule and end to end",
     needs=(Data("holistic", (FILE,)),),
@@ -277,7 +278,7 @@ def _share(what: str, right: Sequence[bool]) -> Measured:
 
 CONSISTENCY = Study(
     name="ws-consistency",
-    paper=PAPER,
+    paper=HOLISTIC_EVAL,
     cited=CITED,
     repeats="HolisticEval: the paraphrases of the self-consistency set, by rule and end to end",
     needs=(Data("holistic", (FOLDER,)),),

@@ -23,7 +23,7 @@ import numpy as np
 
 from dialeval.agreement.correlation import correlations, spearman
 from dialeval.datasets import find_dataset
-from dialeval.datasets.catalogue import find_entry
+from dialeval.datasets.entries import find_entry
 from dialeval.datasets.locate import is_dataset
 from dialeval.pictures import line_chart
 from dialeval.storage import write_json, write_text

@@ -14,8 +14,8 @@ import numpy as np
 
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
+from dialeval.models.tagger import Frequencies, keywords, make_tagger
 from dialeval.models.topic_graph import TopicGraphConfig, word_weight
-from dialeval.models.topic_keywords import Frequencies, keywords, make_tagger
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.text import treebank_words
 from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions

@@ -96,8 +96,8 @@ class MmeTopic(Recipe[PreparedTopics]):
         import torch
 
         from dialeval.models.source import Models
+        from dialeval.models.tagger import make_tagger
         from dialeval.models.topic_graph import TopicGraphConfig
-        from dialeval.models.topic_keywords import make_tagger
         from dialeval.training.examples.pair_vectors import load_word_vectors
         from dialeval.training.examples.topics import load_topics, read_graph
         from dialeval.training.learners.topic_graph import TopicGraphLearner
