@@ -60,8 +60,8 @@ def score(
                   on this machine that ends with the run
     workers       how many, on Ray; by default one for each GPU or core
     """
+    from dialeval.readers.arrow import holds_records
     from dialeval.readers.load import Samples, load
-    from dialeval.readers.memory import holds_records
 
     _check_place(on, ray_address, workers, cache)
     if isinstance(samples, str | Path):

@@ -12,7 +12,7 @@ import pytest
 
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.readers import check, convert, formats, load
-from dialeval.readers.id_set import IdSet
+from dialeval.readers.fields import IdSet
 from dialeval.registry import READERS
 from dialeval.sample import Rating, Sample, Turn, Variant
 

@@ -30,8 +30,7 @@ from dialeval.readers import arrow
 from dialeval.readers.json_stream import json_records
 from dialeval.readers.load import PathLike, Samples, open_sources, read_options
 from dialeval.readers.plain_csv import column_names, first_row, rows
-from dialeval.readers.rating_columns import PREFIX
-from dialeval.readers.rating_values import shown
+from dialeval.readers.ratings import PREFIX, shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
 from dialeval.readers.source import Source, is_database
 from dialeval.runs.run import Run, open_run

@@ -31,7 +31,7 @@ from dialeval.errors import InputError, JobError, Problem, UsageError
 from dialeval.limits import USUAL, Limits
 from dialeval.readers import fields
 from dialeval.readers.detect import detect
-from dialeval.readers.id_set import IdSet
+from dialeval.readers.fields import IdSet
 from dialeval.readers.json_stream import first_keys, json_records
 from dialeval.readers.load import Bad, PathLike, check_system_prompt, read_options
 from dialeval.readers.reader import (

@@ -1,4 +1,19 @@
-"""Readers: files of many formats -> samples. One file per format; `load` is the way in."""
+"""Readers: files of many formats -> samples. `load` is the way in.
+
+| you look for | file |
+|---|---|
+| how a file is found, opened and read | `load.py`, `detect.py`, `source.py`, `decoding.py` |
+| what a reader is, how it reports problems | `reader.py`, `fields.py`, `ratings.py` |
+| what a log is kept in | `containers.py`, `json_stream.py`, `plain_csv.py`, `arrow.py` |
+| our own fields, prompts and completions | `plain_record.py`, `plain_jsonl.py`, `parquet.py` |
+| chats: OpenAI, Anthropic, ShareGPT, WildChat, LMSYS | `chat.py`, `messages.py` |
+| traces: Langfuse, LangSmith | `traces.py` |
+| spans: OpenTelemetry, OpenInference | `opentelemetry.py` |
+| text with names | `transcript.py` |
+| rated sets | `rated.py` (FED, USR, ...), `dstc10.py`, `grade.py`, `holistic.py`, `convai.py` |
+| corpora | `corpora.py` (DailyDialog, EmpatheticDialogues, PersonaChat, Topical-Chat) |
+| `data check`, `data convert` | `check.py`, `convert.py` |
+"""
 
 from dialeval.readers.check import CheckReport, QualityCheck, check
 from dialeval.readers.convert import convert

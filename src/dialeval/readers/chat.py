@@ -38,7 +38,7 @@ from dialeval.readers import fields
 from dialeval.readers.containers import check_paths, columns, records
 from dialeval.readers.messages import Chat, last_answer, messages_in, references, text_of
 from dialeval.readers.plain_record import renamed
-from dialeval.readers.rating_values import ratings
+from dialeval.readers.ratings import ratings
 from dialeval.readers.reader import Place, Reader, ReadOptions
 from dialeval.readers.source import Source
 from dialeval.sample import Sample

@@ -12,8 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from dialeval.errors import UsageError
-from dialeval.readers.arrow import is_arrow
-from dialeval.readers.memory import InMemory
+from dialeval.readers.arrow import InMemory, is_arrow
 from dialeval.readers.parquet import RECORDS
 from dialeval.readers.plain_record import ANSWERS, PROMPTS
 from dialeval.readers.reader import Reader, UnreadableError

@@ -21,9 +21,8 @@ from typing import Any
 
 from dialeval.readers import fields
 from dialeval.readers.json_stream import first_keys, json_records
-from dialeval.readers.rating_values import ratings
+from dialeval.readers.ratings import known_scales, ratings
 from dialeval.readers.reader import Place, Reader, ReadOptions
-from dialeval.readers.scales import known_scales
 from dialeval.readers.source import Source
 from dialeval.sample import Sample, Turn
 

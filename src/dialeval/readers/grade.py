@@ -18,9 +18,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from dialeval.readers import fields
-from dialeval.readers.rating_values import number
+from dialeval.readers.ratings import GRADE, number
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
-from dialeval.readers.scales import GRADE
 from dialeval.readers.source import Source
 from dialeval.sample import Rating, Sample
 

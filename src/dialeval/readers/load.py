@@ -23,12 +23,12 @@ from typing import Any, Literal, get_args
 from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import InputError, Problem, UsageError, did_you_mean
 from dialeval.limits import USUAL, USUAL_LIMITS, Limits
+from dialeval.readers.arrow import InMemory, is_in_memory
 from dialeval.readers.containers import columns as columns_of
 from dialeval.readers.detect import LOGS, detect, log_files
-from dialeval.readers.id_set import IdSet
-from dialeval.readers.memory import InMemory, is_in_memory
+from dialeval.readers.fields import IdSet
 from dialeval.readers.plain_record import ALIASES, NAMES, PROMPTS
-from dialeval.readers.rating_columns import quality_of
+from dialeval.readers.ratings import quality_of
 from dialeval.readers.reader import (
     KEPT_PROBLEMS,
     Place,

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dialeval.readers import fields
-from dialeval.readers.rating_values import ratings, shown
+from dialeval.readers.ratings import ratings, shown
 from dialeval.readers.reader import Place, ReadOptions
 from dialeval.sample import Ratings, Sample, Turn
 

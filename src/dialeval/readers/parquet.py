@@ -4,7 +4,7 @@
     1  | [{speaker: user, text: Hi!}, ...]   | Hello.   | [Hi there.] | 4.5
 
 Columns are those of `plain_record.py`, nested as in `storage.sample_schema` or plain text; columns
-of ratings follow the rule of `rating_columns.py`. The line of a problem is the number of the row.
+of ratings follow the rule of `ratings.py`. The line of a problem is the number of the row.
 `arrow.py` says how the tables are opened; `data convert` writes such Parquet files.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 
 from dialeval.errors import did_you_mean
 from dialeval.readers import arrow
+from dialeval.readers.arrow import InMemory
 from dialeval.readers.json_stream import without_unfit
-from dialeval.readers.memory import InMemory
 from dialeval.readers.plain_record import NAMES, RESPONSES, advice, maker, renamed, without_path
-from dialeval.readers.rating_columns import half_named, is_reference, rating_columns, read_ratings
+from dialeval.readers.ratings import half_named, is_reference, rating_columns, read_ratings
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.sample import Sample

@@ -5,7 +5,7 @@
 
 Columns are named as in `plain_record.py`; other names are mapped with `columns`. Turns of a context
 and several references are separated by `|||`, or by line breaks inside the cell where no `|||`
-occurs. `rating_columns.py` says which columns are ratings; columns that are not used are named in a
+occurs. `ratings.py` says which columns are ratings; columns that are not used are named in a
 warning. A cell holds at most 131072 characters unless `--largest-record` says otherwise, so that a
 quote that is never closed is an error and not a memory problem. Line numbers are those where a row
 starts.
@@ -29,14 +29,14 @@ from dialeval.readers.plain_record import (
     unread,
     without_path,
 )
-from dialeval.readers.rating_columns import (
+from dialeval.readers.ratings import (
     RatingColumn,
     half_named,
     is_reference,
     rating_columns,
     read_ratings,
+    shown,
 )
-from dialeval.readers.rating_values import shown
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.sample import Sample

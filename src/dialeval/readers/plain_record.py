@@ -8,7 +8,7 @@
 | `facts`, `fact` | a text or a list |
 | `system`, `model` | the chatbot's name |
 | `id`, `dialogue`, `item` | text or a whole number |
-| `ratings` | see `rating_values.py` |
+| `ratings` | see `ratings.py` |
 | `variants` | a list of {query, response} |
 
 Context lines that all start with `User:` or `System:` lose these prefixes, and so does the
@@ -39,7 +39,7 @@ from typing import Any
 
 from dialeval.readers import fields
 from dialeval.readers.messages import Chat, is_message, last_answer, messages_in, text_of
-from dialeval.readers.rating_values import rating, ratings
+from dialeval.readers.ratings import rating, ratings
 from dialeval.readers.reader import Place, ReadOptions
 from dialeval.sample import Rating, Ratings, Sample, Turn, Variant
 

@@ -18,8 +18,15 @@ from pathlib import Path
 from typing import IO, cast
 
 from dialeval.limits import USUAL_LIMITS, Limits
-from dialeval.readers.archive import ByteStream, Rejoined, decompressed, is_compressed
-from dialeval.readers.decoding import as_utf8, decode, whole_characters
+from dialeval.readers.decoding import (
+    ByteStream,
+    Rejoined,
+    as_utf8,
+    decode,
+    decompressed,
+    is_compressed,
+    whole_characters,
+)
 from dialeval.readers.reader import Place, UnreadableError
 from dialeval.remote import is_url, open_url
 

@@ -1,4 +1,25 @@
-"""HolisticEval's self-consistency labels: one file per rater, or the folder of all raters.
+"""The files that HolisticEval (Pang et al. 2020) released: ratings, groups of queries, labels.
+
+HolisticEval (Pang et al. 2020): context_data_release.csv and fluency_data_release.csv.
+
+    111,"Weed ! You know ?","Impossible ! I have a lot to learn .",4,2,1,1,1,1,2,2,2,2
+    123,"Impossible ! I have a lot to learn .",3,2,4,3,2,4,3,4,3,4
+
+No header. Thirteen cells are id, query, response and ten ratings of `coherence`; twelve are id,
+response and ten ratings of `fluency`; both 1 to 5, ten raters called `1` to `10`. An id means
+different things in the two files, so it is written `holistic-coherence-111`.
+
+HolisticEval's groups of paraphrased queries: Response_Diversity/WS.csv and CTG.csv.
+
+    Group Id,Question Group,Answer Group
+    1,"Do you have any plans ?
+    Do you have a plan ?","Yes .
+    Certainly , but ..."
+
+A group is one sample: line k of the answers replies to line k of the questions, as a variant. There
+is no response of its own and no rating. Ids are `CTG-1`: the file and the group.
+
+HolisticEval's self-consistency labels: one file per rater, or the folder of all raters.
 
     sample 1:
         history: Hey man , you wanna buy some weed ?
@@ -25,13 +46,111 @@ from pathlib import Path
 
 from dialeval.readers import fields
 from dialeval.readers.json_stream import json_records
-from dialeval.readers.rating_values import number
+from dialeval.readers.plain_csv import first_row, rows
+from dialeval.readers.ratings import number
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
-from dialeval.sample import Rating, Sample
+from dialeval.sample import Rating, Sample, Turn, Variant
+
+RATERS = tuple(str(rater) for rater in range(1, 11))
+QUALITIES = {13: "coherence", 12: "fluency"}
+HOLISTIC_SCALE = (1.0, 5.0)
+_RATING = re.compile(r"\s*[1-5](\.\d+)?\s*", re.ASCII)
+
+
+def recognises_holistic(source: Source) -> bool:
+    cells = first_row(source, ",")
+    return len(cells) in QUALITIES and all(map(_RATING.fullmatch, cells[-len(RATERS) :]))
+
+
+def read_holistic(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    for line, cells in rows(source, place, ","):
+        place.line = line
+        errors = place.problems.errors
+        if quality := QUALITIES.get(len(cells)):
+            sample = _sample_holistic(cells, quality, place, options)
+            if place.problems.errors == errors:
+                yield sample
+                continue
+        else:
+            place.error("", f"{len(cells)} cells: expected 13 (with a query) or 12 (without)")
+        place.problems.skipped += 1
+
+
+def _sample_holistic(cells: list[str], quality: str, place: Place, options: ReadOptions) -> Sample:
+    ident, *texts = cells[: -len(RATERS)]
+    if not ident.strip():
+        place.error("id", "missing")
+    scale = options.scales.get(quality) or HOLISTIC_SCALE
+    said = tuple(
+        number(cell, f"{quality}[{rater}]", place, scale)
+        for rater, cell in zip(RATERS, cells[-len(RATERS) :], strict=True)
+    )
+    return Sample(
+        id=f"holistic-{quality}-{ident.strip()}",
+        context=tuple(Turn(query, "user") for query in texts[:-1]),
+        response=fields.response(texts[-1], place),
+        ratings={quality: Rating(said, scale, RATERS)},
+    )
+
+
+HOLISTIC_READER = Reader(
+    "holistic",
+    "HolisticEval: context_data_release.csv, fluency_data_release.csv",
+    recognises_holistic,
+    read_holistic,
+)
+
+
+HEADER = ["Group Id", "Question Group", "Answer Group"]
+
+
+def recognises_diversity(source: Source) -> bool:
+    return [cell.strip() for cell in first_row(source, ",")] == HEADER
+
+
+def read_diversity(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    table = rows(source, place, ",")
+    _, header = next(table, (0, []))
+    if [cell.strip() for cell in header] != HEADER:
+        raise UnreadableError(f"the first line must be: {','.join(HEADER)}", 1, "header")
+    for line, cells in table:
+        place.line = line
+        errors = place.problems.errors
+        sample = _sample_diversity(cells, source.label, place)
+        if place.problems.errors == errors:
+            yield sample
+        else:
+            place.problems.skipped += 1
+
+
+def _sample_diversity(cells: list[str], label: str, place: Place) -> Sample:
+    if len(cells) != len(HEADER):
+        place.error("", f"{len(cells)} cells, but the header has {len(HEADER)} columns")
+        return Sample(label)
+    group, questions, answers = (cell.strip() for cell in cells)
+    queries = [line.strip() for line in questions.split("\n")]
+    responses = [line.strip() for line in answers.split("\n")]
+    if not group:
+        place.error("Group Id", "missing")
+    if len(queries) != len(responses):
+        place.error("Answer Group", f"{len(responses)} answers to {len(queries)} questions")
+    return Sample(
+        id=f"{label}-{group}",
+        variants=tuple(map(Variant, queries, responses)),
+    )
+
+
+DIVERSITY_READER = Reader(
+    "holistic-diversity",
+    "HolisticEval: Response_Diversity, groups of paraphrased queries",
+    recognises_diversity,
+    read_diversity,
+)
+
 
 QUALITY = "consistency"
-SCALE = (1.0, 5.0)
+CONSISTENCY_SCALE = (1.0, 5.0)
 _RATER = re.compile(r"rater(\d{1,6})\.(txt|json)")
 _HEAD = re.compile(r"sample\s+\d+\s*(:|$)", re.MULTILINE)
 _SCORE = re.compile(r"YOUR SCORE(?: IS)?[:\s]*(.*?)[:\s]*")
@@ -60,14 +179,14 @@ def _folders(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_dir() and _raters(path))
 
 
-def recognises(source: Source) -> bool:
+def recognises_consistency(source: Source) -> bool:
     if source.is_directory:
         return bool(_folders(source.path))
     start = source.text_head.lstrip()[:2000]
     return _HEAD.match(start) is not None and "history:" in start
 
 
-def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+def read_consistency(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
     if not source.is_directory:
         labels = _labels(source, place)
         yield from _samples([labels], source.label, (), place, options)
@@ -127,7 +246,7 @@ def _samples(
     place: Place,
     options: ReadOptions,
 ) -> Iterator[Sample]:
-    scale = options.scales.get(QUALITY) or SCALE
+    scale = options.scales.get(QUALITY) or CONSISTENCY_SCALE
     names = raters or ("score",)
     for index, seen in enumerate(zip_longest(*columns), 1):
         if None in seen:
@@ -156,9 +275,9 @@ def _samples(
             place.problems.skipped += 1
 
 
-READER = Reader(
+CONSISTENCY_READER = Reader(
     "holistic-consistency",
     "HolisticEval: self-consistency labels, a file or a folder of raters",
-    recognises,
-    read,
+    recognises_consistency,
+    read_consistency,
 )

@@ -1,0 +1,203 @@
+"""Answers that people have rated: FED, USR, PredictiveEngage.
+
+FED (Mehri & Eskenazi 2020): fed_data.json, 375 turns and 125 dialogues, five raters each.
+
+    [{"context": "User: Hi!\\nSystem: Hi! What's up?\\nUser: Nothing much",
+      "response": "System: You must be bored.",          <- absent: the dialogue is judged
+      "system": "Meena",
+      "annotations": {"Interesting": [2, 1, 1, 1, 1], "Overall": [2, 1, 3, 3, 4]}}]
+
+Raters may answer in words ("N/A (No errors)"): such answers become None. There are no ids: samples
+are called `fed-turn-0001` and `fed-dialogue-0001` in the order of the file. A record whose context
+continues that of the record before belongs to the same dialogue (`fed-001`).
+
+USR (Mehri & Eskenazi 2020): tc_usr_data.json and pc_usr_data.json, 60 contexts x 5 or 6 answers.
+
+    [{"context": "hello \\n hi there \\n", "fact": "your persona: i like cats .\\n",
+      "responses": [{"response": "do you like cats ? \\n", "model": "Original Ground Truth",
+                     "Understandable": [1, 1, 1], "Overall": [5, 5, 4]}, ...]}]
+
+The answer of the model `Original Ground Truth` is the reference of the other answers; it is judged
+too, without a reference. Every list of a response is a quality. Answers to one context share an
+item. There are no ids: `tc_usr_data-0003-2` is the second answer to the third context of that file.
+
+Predictive Engagement (Ghazarian et al. 2020): Eng_Scores_queries_gen_gtruth_replies.csv.
+
+    query,response,human_score,Ruber_Unref_Score,CTX_Unref_Score,...
+    how long will it take us to drive to London ?,Not really .,2,"7.99e-06",...
+
+One row per rater: the three rows of a pair stand some rows apart, so all rows are gathered before
+the first sample is made. The quality is `engagement`, 1 to 5; its raters are nameless. The scores
+of the authors' metrics are not read. Samples are called `engage-0001` in the order in which pairs
+first occur; answers to the same query share an item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dialeval.readers import fields
+from dialeval.readers.json_stream import first_keys, json_records
+from dialeval.readers.plain_csv import first_row, rows
+from dialeval.readers.ratings import FED_DIALOGUE, FED_TURN, USR, number, ratings
+from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
+from dialeval.readers.source import Source
+from dialeval.sample import Rating, Sample, Turn
+
+
+def recognises_fed(source: Source) -> bool:
+    keys = first_keys(source)
+    return {"context", "system", "annotations"} <= keys and "dialogue_id" not in keys
+
+
+def read_fed(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    turns = dialogues = conversation = 0
+    before: str | None = None
+    for line, value in json_records(source, place):
+        place.line = line
+        errors = place.problems.errors
+        record = fields.record(value, place)
+        text = fields.text(record.get("context"), "context", place)
+        if before is None or not text.startswith(before):
+            conversation += 1
+        before = text
+        context = fields.turns_of_lines(text.split("\n"))
+        response = record.get("response")
+        if response is None:
+            dialogues += 1
+            known, ident = FED_DIALOGUE, f"fed-dialogue-{dialogues:04d}"
+        else:
+            turns += 1
+            known, ident = FED_TURN, f"fed-turn-{turns:04d}"
+            response = fields.without_prefix(fields.response(response, place), context)
+        sample = Sample(
+            id=ident,
+            context=context,
+            response=response,
+            system=fields.name(record.get("system"), "system", place),
+            dialogue=f"fed-{conversation:03d}",
+            ratings=ratings(record.get("annotations"), "annotations", place, options, known),
+        )
+        if place.problems.errors == errors:
+            yield sample
+        else:
+            place.problems.skipped += 1
+
+
+FED_READER = Reader("fed", "FED: fed_data.json, turns and dialogues", recognises_fed, read_fed)
+
+
+GROUND_TRUTH = "Original Ground Truth"
+TEXTS = ("response", "model")
+
+
+def recognises_usr(source: Source) -> bool:
+    return {"context", "responses"} <= first_keys(source)
+
+
+def read_usr(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    for position, (line, value) in enumerate(json_records(source, place), 1):
+        place.line = line
+        samples = _samples(fields.record(value, place), source.label, position, place, options)
+        yield from fields.usable(samples, place)
+
+
+def _samples(
+    record: Mapping[str, Any], label: str, position: int, place: Place, options: ReadOptions
+) -> Iterator[Sample]:
+    item = f"{label}-{position:04d}"
+    context = fields.turns(record.get("context"), "context", place)
+    facts = tuple(fact.strip() for fact in fields.texts(record.get("fact"), "fact", place))
+    answers = record.get("responses")
+    if not isinstance(answers, list):
+        place.error("responses", fields.expected("a list", answers))
+        return
+    objects = [answer for answer in answers if isinstance(answer, dict)]
+    truths = tuple(
+        truth.strip()
+        for answer in objects
+        if answer.get("model") == GROUND_TRUTH and isinstance(truth := answer.get("response"), str)
+    )
+    if len(objects) < len(answers):
+        place.error("responses", "expected objects with response and model")
+    for index, answer in enumerate(objects, 1):
+        system = fields.name(answer.get("model"), f"responses[{index - 1}].model", place)
+        rated = {key: said for key, said in answer.items() if key not in TEXTS}
+        yield Sample(
+            id=f"{item}-{index}",
+            context=context,
+            response=fields.response(answer.get("response"), place).strip(),
+            references=() if system == GROUND_TRUTH else truths,
+            facts=facts,
+            system=system,
+            dialogue=item,
+            item=item,
+            ratings=ratings(rated, f"responses[{index - 1}]", place, options, USR),
+        )
+
+
+USR_READER = Reader("usr", "USR: tc_usr_data.json, pc_usr_data.json", recognises_usr, read_usr)
+
+
+QUALITY = "engagement"
+SCALE = (1.0, 5.0)
+COLUMNS = ["query", "response", "human_score"]
+
+
+@dataclass(slots=True)
+class _Pair:
+    line: int
+    said: list[float | None] = field(default_factory=list)
+
+
+def recognises_engage(source: Source) -> bool:
+    return first_row(source, ",")[: len(COLUMNS)] == COLUMNS
+
+
+def read_engage(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    scale = options.scales.get(QUALITY) or SCALE
+    items: dict[str, str] = {}
+    for index, ((query, answer), pair) in enumerate(_pairs(source, place, scale).items(), 1):
+        place.line = pair.line
+        item = items.setdefault(query, f"engage-query-{len(items) + 1:04d}")
+        yield Sample(
+            id=f"engage-{index:04d}",
+            context=(Turn(query, "user"),),
+            response=fields.response(answer, place),
+            dialogue=item,
+            item=item,
+            ratings={QUALITY: Rating(tuple(pair.said), scale)},
+        )
+
+
+def _pairs(
+    source: Source, place: Place, scale: tuple[float, float]
+) -> dict[tuple[str, str], _Pair]:
+    table = rows(source, place, ",")
+    header = next(table, (0, []))[1]
+    if header[: len(COLUMNS)] != COLUMNS:
+        raise UnreadableError(f"expected a header that starts with {','.join(COLUMNS)}", 1)
+    pairs: dict[tuple[str, str], _Pair] = {}
+    for line, cells in table:
+        place.line = line
+        errors = place.problems.errors
+        if len(cells) != len(header):
+            place.error("", f"{len(cells)} cells: expected {len(header)}, as in the header")
+            said = None
+        else:
+            said = number(cells[2], "human_score", place, scale)
+        if place.problems.errors > errors:
+            place.problems.skipped += 1
+        else:
+            pairs.setdefault((cells[0], cells[1]), _Pair(line)).said.append(said)
+    return pairs
+
+
+ENGAGE_READER = Reader(
+    "engage",
+    "Predictive Engagement: Eng_Scores_queries_gen_gtruth_replies.csv",
+    recognises_engage,
+    read_engage,
+)
