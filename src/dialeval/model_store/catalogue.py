@@ -395,7 +395,7 @@ _ENTRIES = (
         "CC-BY-NC-SA-4.0",
         "minilm-l6 that learned which response belongs to which turns, from four corpora",
         Package("adapters/mme-relevance-minilm-l6"),
-        680_000,
+        1_340_000,
         base="minilm-l6",
     ),
     Entry(
@@ -432,15 +432,6 @@ _ENTRIES = (
         "minilm-l6 that learned faults of answers from dialogues and sentences, without ratings",
         Package("adapters/judge-corpus-minilm-l6"),
         21_330_000,
-        base="minilm-l6",
-    ),
-    Entry(
-        "judge-relevance-minilm-l6",
-        "judge",
-        "CC-BY-NC-SA-4.0",
-        "minilm-l6 that learned which response was given: what the judge asks of relevance",
-        Package("adapters/judge-relevance-minilm-l6"),
-        1_340_000,
         base="minilm-l6",
     ),
     Entry(

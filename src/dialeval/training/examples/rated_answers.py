@@ -22,9 +22,6 @@ from dialeval.models.quality_stack import Floats, asked, features_of
 from dialeval.question import Assess
 from dialeval.sample import Sample, letters_and_digits
 
-RELEVANCE = "judge-relevance-minilm-l6"
-"""What `mme-relevance` is, learned from dialogues that no rated set shares."""
-
 PRINCIPAL = ("overall", "appropriateness", "relevance", "coherence", "engagement")
 """The quality of a set that teaches `overall`: the first of these that it has."""
 
@@ -95,7 +92,7 @@ class Readers:
 
     judge: str
     encoder: str = PRESETS["default"]["sentence-encoder"]
-    relevance: str = RELEVANCE
+    relevance: str = PRESETS["default"]["mme-relevance"]
 
 
 def rated_features(

@@ -58,7 +58,7 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
         PRESETS["default"]["sentence-encoder"], "Embed texts with this encoder; needs --start ''."
     )
     relevance: str = option(
-        "judge-relevance-minilm-l6", "Ask this judge of relevance; needs --start ''."
+        PRESETS["default"]["mme-relevance"], "Ask this judge of relevance; needs --start ''."
     )
     quality: str | None = option(None, "Learn this quality as the overall one.")
     most: int = option(1500, "Read at most this many answers of a set.", low=10)
