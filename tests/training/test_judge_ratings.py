@@ -12,7 +12,7 @@ from scipy.stats import rankdata, spearmanr
 
 from dialeval.errors import UsageError
 from dialeval.models.quality_judge import Scale
-from dialeval.models.quality_stack import FEATURES
+from dialeval.models.quality_stack import FEATURES, PRODUCTS
 from dialeval.question import ASPECTS
 from dialeval.training.examples.rated_answers import Rated, uniform_ranks
 from dialeval.training.judge_ratings import (
@@ -23,6 +23,7 @@ from dialeval.training.judge_ratings import (
     doubt_of,
     fit,
     fit_scale,
+    learning_curve,
     leave_one_out,
     margin_of,
     systems_ordered,
@@ -46,7 +47,7 @@ def made_up(name, count=120, seed=0, noise=0.1, truth=TRUE, shift=0.0):
     )
 
 
-NONE = np.zeros((0, WIDTH))
+NONE = np.zeros((0, 2, WIDTH))
 SCALE = replace(Scale.neutral(), slopes=(2.0,) * len(ASPECTS), doubt=0.3)
 
 
@@ -59,18 +60,34 @@ def test_weights_that_made_the_ratings_are_found_in_their_order():
 def test_without_pairs_the_fit_is_ridge_regression():
     one = made_up("one")
     weights = fit([one], NONE, strength=0.5)
-    x = (one.features - one.features.mean(axis=0)) / weights.deviations
-    cost = np.where(np.arange(WIDTH) < len(FEATURES), 0.5, 500.0)
+    u = (one.features - one.features.mean(axis=0)) / weights.deviations
+    near = {name: np.clip(u[:, place], -3, 3) for place, name in enumerate(FEATURES)}
+    products = np.stack([near[a] * near[b] for a, b in PRODUCTS], axis=1)
+    x = np.hstack([u[:, : len(FEATURES)], products - products.mean(axis=0), u[:, len(FEATURES) :]])
+    cost = np.repeat([0.5, 15.0, 500.0], [len(FEATURES), len(PRODUCTS), WIDTH - len(FEATURES)])
     y = uniform_ranks(one.ratings["overall"])
     wanted = np.linalg.solve(x.T @ x / len(y) + np.diag(cost), x.T @ y / len(y))
     assert weights.weights[0] == pytest.approx(wanted, abs=1e-9)
 
 
+def test_a_feature_that_counts_only_where_another_is_high_is_found():
+    """Ratings are the product of two features: no sum of features orders them."""
+    asks, fits = (FEATURES.index(name) for name in ("asks", "mme-relevance"))
+    sets = [made_up("one", 400), made_up("two", 400, seed=1)]
+    sets = [
+        replace(own, ratings={"overall": own.features[:, asks] * own.features[:, fits]})
+        for own in sets
+    ]
+    new = made_up("new", seed=2).features
+    found = spearmanr(fit(sets, NONE).judge(new)[:, 0], new[:, asks] * new[:, fits])[0]
+    assert found > 0.6
+
+
 def test_pairs_teach_what_ratings_do_not_show():
-    bad = np.zeros((40, WIDTH))
-    bad[:, 5] = 1.0
+    pairs = np.zeros((40, 2, WIDTH))
+    pairs[:, 0, 5] = 1.0
     without = fit([made_up("one")], NONE).weights[0, 5]
-    assert fit([made_up("one")], bad).weights[0, 5] > without + 0.05
+    assert fit([made_up("one")], pairs).weights[0, 5] > without + 0.05
 
 
 def test_a_large_set_counts_as_much_as_a_small_one():
@@ -194,3 +211,15 @@ def test_every_number_of_the_card_is_of_a_set_that_was_left_out():
     assert found.scores["mean over sets, left out: Spearman of overall"] > 0.95
     assert 0.0 < found.scale.margin < 1.0
     assert found.scores["one, left out: share of ratings in the interval (nominal 0.9)"] > 0.8
+
+
+def test_ratings_of_a_set_with_a_taste_of_its_own_pay_the_more_the_more_there_are():
+    other = np.zeros(WIDTH)
+    other[7] = 1.0
+    sets = [made_up("one"), made_up("two", seed=1), made_up("own", 400, seed=5, truth=other)]
+    found = learning_curve(sets, NONE, (20, 200), draws=1, rest=100)
+    assert [(one.name, one.ratings) for one in found] == [("own", 20), ("own", 200)]
+    few, many = found
+    assert few.before == many.before < 0.3
+    assert few.after < many.after
+    assert many.after > 0.8

@@ -1,13 +1,16 @@
 """The judge that people's ratings have taught: a weighted sum of what several readers say.
 
-    z = w . (x - m) / d                     one row of w for each aspect that people rated
+    z = w . t,  t = u, products of some u   one row of w for each aspect that people rated
+    u = (x - m) / d
     rating = 1 + 4 sigmoid(a z + c)         a, c: `Scale`
 
 x are the `FEATURES` of an answer and its vector. The features are what a quality-judge says of its
 aspects, how near the answer is to what was said (cosines of an encoder, and a relevance judge), and
 what can be counted. Length is one of them, by name, so that nobody has to guess whether the judge
-follows it. The vector is the encoder's, of the answer alone: how such answers are liked. The sum is
-linear on purpose: its weights can be read, and they are fitted in a second on ratings of one's own.
+follows it. The vector is the encoder's, of the answer alone: how such answers are liked. Products
+of two features let one count more where another is high: a long answer is liked if it fits. The sum
+is linear in its weights on purpose: they can be read, and they are fitted in a second on ratings of
+one's own.
 
 It reads nothing itself: it asks a quality-judge, an encoder and a relevance judge through the
 engine. They have to be the ones that it was fitted on; their fingerprints stand in `scorer.json`.
@@ -19,6 +22,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +68,25 @@ NEAR = (*COSINES, "mme-relevance")
 FEATURES = (*ASPECTS, *(f"bad {aspect}" for aspect in ASPECTS[1:]), *NEAR, *COUNTED)
 """In the order of the weights. `bad x` is what the judge says of x where that is negative, else 0:
 one grave fault counts more than the sum of small ones."""
+
+MULTIPLIED = (
+    "overall",
+    "engagement",
+    "cosine with the last turn",
+    "cosine with all turns",
+    "mme-relevance",
+    "log length",
+    "log content words",
+    "share of content words",
+    "share of different words",
+    "asks",
+    "words of the last turn",
+)
+PRODUCTS = tuple(combinations_with_replacement(MULTIPLIED, 2))
+"""Pairs of features whose product is a term of the sum."""
+
+FAR = 3.0
+"""In products a feature counts as no further from its mean than this many deviations."""
 
 CONTEXT_WORDS = 100
 """Number of the last words of all turns that are embedded."""
@@ -115,7 +138,7 @@ class StackConfig:
 
 @dataclass(frozen=True)
 class Weights:
-    """(aspects, features and width of the vector) weights, and what x is centred and divided by."""
+    """(aspects, terms) weights, and what x is centred and divided by."""
 
     weights: Floats
     means: Floats
@@ -123,8 +146,17 @@ class Weights:
 
     def judge(self, features: Floats) -> Floats:
         """(answers, features) to (answers, aspects)."""
-        found: Floats = ((features - self.means) / self.deviations) @ self.weights.T
+        found: Floats = terms_of(features, self.means, self.deviations) @ self.weights.T
         return found
+
+
+def terms_of(features: Floats, means: Floats, deviations: Floats) -> Floats:
+    """(answers, features) to (answers, terms): the features, their products, the vector."""
+    standard = (features - means) / deviations
+    near = np.clip(standard[:, : len(FEATURES)], -FAR, FAR)
+    one, other = ([FEATURES.index(pair[side]) for pair in PRODUCTS] for side in (0, 1))
+    named, vector = standard[:, : len(FEATURES)], standard[:, len(FEATURES) :]
+    return np.concatenate((named, near[:, one] * near[:, other], vector), axis=1)
 
 
 def load(directory: Path, *, device: str = "auto") -> QualityStack:
@@ -150,7 +182,8 @@ def load_weights(directory: Path) -> Weights:
         )
     except KeyError as error:
         raise not_these(directory, error) from error
-    if len(weights.weights) != len(ASPECTS) or weights.weights.shape[1] <= len(FEATURES):
+    shape = (len(ASPECTS), len(weights.means) + len(PRODUCTS))
+    if weights.weights.shape != shape or len(weights.means) <= len(FEATURES):
         raise not_these(directory, ValueError(f"shape {weights.weights.shape}"))
     return weights
 

@@ -32,12 +32,21 @@ from dialeval.training.examples.rated_answers import (
     rated_features,
     shares_dialogues,
 )
-from dialeval.training.judge_ratings import LeftOut, coverage_of, leave_one_out, spearman
+from dialeval.training.judge_ratings import (
+    LeftOut,
+    coverage_of,
+    learning_curve,
+    leave_one_out,
+    spearman,
+)
 
 MOST = 1500
 """Answers of a set that are read, drawn at random: two of the sets have near 10,000."""
 
 ROUNDS = 500
+
+SIZES = (50, 100, 500)
+"""Ratings of a set that the judge is adapted to."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,12 @@ def measure(setting: Setting) -> Findings:
     return Findings(
         _measured(judged, others),
         _notes(left_out, judged, others),
-        [_by_set(judged, others, left_out), _by_part(rated, pairs), _by_aspect(left_out)],
+        [
+            _by_set(judged, others, left_out),
+            _by_part(rated, pairs),
+            _by_aspect(left_out),
+            _by_ratings(rated, pairs),
+        ],
     )
 
 
@@ -158,7 +172,7 @@ def _by_part(rated: Sequence[Rated], pairs: Floats) -> Table:
         hidden = [place for place, name in enumerate(FEATURES) if name not in names]
         seen = [_hide(one, hidden) for one in rated]
         without = pairs.copy()
-        without[:, hidden] = 0.0
+        without[:, :, hidden] = 0.0
         found = leave_one_out(seen, without, shares_dialogues)
         rows.append(
             (what, _mean({o.name: (o.judged["overall"], o.ratings["overall"]) for o in found}))
@@ -184,6 +198,21 @@ def _by_aspect(left_out: Sequence[LeftOut]) -> Table:
             rows.append((one.name, *found))
     title = "Aspects that people rated: Spearman, the set left out"
     return Table(title, ("set", *ASPECTS[1:4]), tuple(rows))
+
+
+def _by_ratings(rated: Sequence[Rated], pairs: Floats) -> Table:
+    """The learning curve of `dialeval train judge --data`."""
+    rows: dict[str, list[str | float | None]] = {}
+    for one in learning_curve(rated, pairs, SIZES):
+        rows.setdefault(one.name, [one.name, one.before]).append(one.after)
+    if rows:
+        means = np.mean([[float(v or 0.0) for v in row[1:]] for row in rows.values()], axis=0)
+        rows["mean"] = ["mean", *map(float, means)]
+    return Table(
+        "Adapted to ratings of the set itself: Spearman with its other answers, three draws",
+        ("set", "none", *(f"{size} ratings" for size in SIZES)),
+        tuple(map(tuple, rows.values())),
+    )
 
 
 def _hide(rated: Rated, hidden: Sequence[int]) -> Rated:

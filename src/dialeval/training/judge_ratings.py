@@ -1,13 +1,14 @@
 """The second stage of `judge`: weights over what several readers say, fitted on ratings of people.
 
-    minimise  mean over sets of mean_i (y_i - w . x_i)^2                  x, y centred within a set
-            + PAIRS mean over pairs of log(1 + exp(-w . (x_good - x_bad)))
-            + strength |w - w_0|^2                             of the vector's weights: VECTOR times
+    minimise  mean over sets of mean_i (y_i - w . t_i)^2                  t, y centred within a set
+            + PAIRS mean over pairs of log(1 + exp(-w . (t_good - t_bad)))
+            + strength |w - w_0|^2              PRODUCT, VECTOR times for products, for the vector
 
-y is the rank of the mean rating within its set, made uniform with deviation 1, so that the scales
-and habits of raters do not matter, and every set counts the same. The pairs are the half of the
-behaviour pairs that may be learned from: faults that the rated sets hardly show. w_0 is 0, or the
-weights of the judge to start from, so that few ratings change little.
+t are the terms of an answer (`models/quality_stack`). y is the rank of the mean rating within its
+set, made uniform with deviation 1, so that the scales and habits of raters do not matter, and every
+set counts the same. The pairs are the half of the behaviour pairs that may be learned from: faults
+that the rated sets hardly show. w_0 is 0, or the weights of the judge to start from, so that few
+ratings change little.
 
 The ratings and features themselves are made in `examples/rated_answers.py`.
 """
@@ -15,7 +16,7 @@ The ratings and features themselves are made in `examples/rated_answers.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from dialeval.errors import UsageError
 from dialeval.models.quality_judge import Scale
-from dialeval.models.quality_stack import FEATURES, Floats, Weights
+from dialeval.models.quality_stack import FEATURES, PRODUCTS, Floats, Weights, terms_of
 from dialeval.question import ASPECTS
 from dialeval.training.card import partial_correlation
 from dialeval.training.examples.rated_answers import Rated, joined, shares_dialogues
@@ -33,6 +34,9 @@ PAIRS = 0.3
 
 STRENGTH = 0.01
 """How much large weights cost."""
+
+PRODUCT = 30.0
+"""How many times more the weights of products of two features cost."""
 
 VECTOR = 1000.0
 """How many times more those of the answer's vector cost: it has hundreds of numbers."""
@@ -53,31 +57,40 @@ def fit(
     *,
     start: Weights | None = None,
     strength: float = STRENGTH,
+    aspects: Collection[str] = LEARNED,
 ) -> Weights:
-    """Weights from all of these sets."""
-    everything = np.concatenate([one.features for one in rated])
+    """Weights from all of these sets, and from `pairs`: (pairs, good and bad, features)."""
     if start is None:
-        means = np.mean([one.features.mean(axis=0) for one in rated], axis=0)
-        spread = everything - np.repeat(
-            [one.features.mean(axis=0) for one in rated], [len(one.features) for one in rated], 0
-        )
-        deviations = spread.std(axis=0) + 1e-6
-        before = np.zeros((len(ASPECTS), everything.shape[1]))
+        means, deviations = _means_and_deviations(rated)
+        before = np.zeros((len(ASPECTS), len(means) + len(PRODUCTS)))
     else:
         means, deviations, before = start.means, start.deviations, start.weights
     weights = before.copy()
+    good, bad = (terms_of(pairs[:, side], means, deviations) for side in (0, 1))
     for row, aspect in enumerate(ASPECTS):
         if aspect not in LEARNED:
             # What the quality-judge says, as it is: (x - m) / d times d.
             weights[row] = 0.0
             weights[row, row] = deviations[row]
+        if aspect not in aspects:
             continue
-        sets = [one.targets(aspect) for one in rated]
-        sets = [(x / deviations, y) for x, y in sets if len(y)]
-        own_pairs = pairs / deviations if aspect == "overall" else pairs[:0]
+        sets = []
+        for one in rated:
+            features, ranks = one.targets(aspect)
+            if len(ranks):
+                terms = terms_of(features, means, deviations)
+                sets.append((terms - terms.mean(axis=0), ranks))
+        own_pairs = good - bad if aspect == "overall" else good[:0]
         if sets:
             weights[row] = _minimum(sets, own_pairs, before[row], strength)
     return Weights(weights, means, deviations)
+
+
+def _means_and_deviations(rated: Sequence[Rated]) -> tuple[Floats, Floats]:
+    """The mean of the sets' means of each feature, and its deviation within sets."""
+    means = [one.features.mean(axis=0) for one in rated]
+    within = np.concatenate([one.features - own for one, own in zip(rated, means, strict=True)])
+    return np.mean(means, axis=0), within.std(axis=0) + 1e-6
 
 
 def fit_scale(rated: Sequence[Rated], weights: Weights, start: Scale | None = None) -> Scale:
@@ -141,11 +154,7 @@ def leave_one_out(
     are left out together; so is an answer of another set to turns that the set has, too."""
     found = []
     for one in rated:
-        contexts = frozenset(one.contexts)
-        others = [
-            other.without(contexts) for other in rated if together(other.name) != together(one.name)
-        ]
-        others = [other for other in others if len(other.contexts) > FEW]
+        others = _others(rated, one, together)
         if not others:
             continue
         weights = fit(others, pairs)
@@ -153,6 +162,14 @@ def leave_one_out(
         columns = {aspect: judged[:, place] for place, aspect in enumerate(ASPECTS)}
         found.append(LeftOut(one.name, columns, one.ratings, one.features, one.systems))
     return found
+
+
+def _others(rated: Sequence[Rated], one: Rated, together: Callable[[str], str]) -> list[Rated]:
+    contexts = frozenset(one.contexts)
+    others = [
+        other.without(contexts) for other in rated if together(other.name) != together(one.name)
+    ]
+    return [other for other in others if len(other.contexts) > FEW]
 
 
 def margin_of(left_out: Sequence[LeftOut], share: float = 0.9) -> float:
@@ -265,32 +282,41 @@ FOLDS = 5
 
 def adapt(rated: Sequence[Rated], start: Weights, scale: Scale, seed: int) -> Fitted:
     """From a judge that is there, on ratings of one's own: as far from it as cross-validation
-    says, and not at all where nothing is gained."""
+    says, and not at all where the gain may be chance."""
     everything = joined(rated)
     count = len(everything.contexts)
     if count < 2 * FOLDS:
         raise UsageError(f"{count} rated answers are too few: it takes at least {2 * FOLDS}")
-    ratings, none = everything.ratings["overall"], everything.features[:0]
+    ratings = everything.ratings["overall"]
+    none = np.zeros((0, 2, everything.features.shape[1]))
     folds = np.random.default_rng(seed).permutation(count) % FOLDS
     judged = start.judge(everything.features)[:, 0]
     before = after = spearman(judged, ratings)
-    best = None
+    best, started = None, judged
     for strength in STRENGTHS:
         unseen = np.empty(count)
         for fold in range(FOLDS):
             inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            weights = fit([everything.rows(inside)], none, start=start, strength=strength)
+            weights = fit(
+                [everything.rows(inside)],
+                none,
+                start=start,
+                strength=strength,
+                aspects=("overall",),
+            )
             unseen[outside] = weights.judge(everything.features[outside])[:, 0]
         gained = spearman(unseen, ratings)
         if gained is not None and (after is None or gained > after):
             best, after, judged = strength, gained, unseen
+    if best is not None and not _better(judged, started, ratings, seed):
+        best, after, judged = None, before, started
     weights = start if best is None else fit([everything], none, start=start, strength=best)
     own = fit_scale([everything], weights, scale)
     # `judged` was judged by weights that had not seen the answer: the margin is honest.
     column = np.tile(judged[:, None], (1, len(ASPECTS)))
     residuals = np.abs(ratings - own.ratings(column)[:, 0])
     margin = float(np.quantile(residuals[~np.isnan(residuals)], 0.9))
-    how = "nothing gained: the weights are those it started from"
+    how = "no sure gain: the weights are those it started from"
     if best is not None:
         how = f"strength {best:g}"
     return Fitted(
@@ -302,6 +328,84 @@ def adapt(rated: Sequence[Rated], start: Weights, scale: Scale, seed: int) -> Fi
         },
         f"The judge, adapted to ratings of your own ({how}).",
     )
+
+
+SURE = 0.84
+"""A gain counts if this share of draws with replacement shows it: one standard error."""
+
+
+def _better(new: Floats, old: Floats, ratings: Floats, seed: int, rounds: int = 200) -> bool:
+    generator = np.random.default_rng(seed)
+    drawn = [generator.integers(0, len(ratings), len(ratings)) for _ in range(rounds)]
+    gains = [
+        (spearman(new[own], ratings[own]) or 0.0) - (spearman(old[own], ratings[own]) or 0.0)
+        for own in drawn
+    ]
+    return float(np.mean(np.array(gains) > 0.0)) >= SURE
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Ratings of a set that the judge was adapted to, and its Spearman with the set's others."""
+
+    name: str
+    ratings: int
+    before: float
+    after: float
+
+
+def learning_curve(
+    rated: Sequence[Rated],
+    pairs: Floats,
+    sizes: Sequence[int],
+    *,
+    draws: int = 3,
+    rest: int = 200,
+) -> list[Learned]:
+    """How much does a judge that never saw a set gain from some of its ratings?
+
+    For each set with `rest` answers more than the largest size: a judge from the other sets is
+    adapted to ratings drawn at random, and tried on the answers that were not drawn.
+    """
+    found = []
+    for one in rated:
+        count = len(one.contexts)
+        if count < max(sizes) + rest:
+            continue
+        others = _others(rated, one, shares_dialogues)
+        start = fit(others, pairs)
+        scale = fit_scale(others, start)
+        orders = [np.random.default_rng(seed).permutation(count) for seed in range(draws)]
+        for size in sizes:
+            tried = []
+            for seed, order in enumerate(orders):
+                new = adapt([one.rows(order[:size])], start, scale, seed).weights
+                unseen = one.rows(order[max(sizes) :])
+                tried.append(
+                    [
+                        spearman(weights.judge(unseen.features)[:, 0], unseen.ratings["overall"])
+                        or 0.0
+                        for weights in (start, new)
+                    ]
+                )
+            before, after = np.mean(tried, axis=0)
+            found.append(Learned(one.name, size, float(before), float(after)))
+    return found
+
+
+def settings_of(weights: Weights) -> dict[str, float]:
+    """What the card says of a fit: its constants, and the weight of each named term on overall."""
+    names = (*FEATURES, *map(" x ".join, PRODUCTS))
+    return {
+        "strength": STRENGTH,
+        "strength of products": STRENGTH * PRODUCT,
+        "strength of the vector": STRENGTH * VECTOR,
+        "pairs": PAIRS,
+        **{
+            f"weight of {name} on overall": float(weights.weights[0, place])
+            for place, name in enumerate(names)
+        },
+    }
 
 
 LENGTH = FEATURES.index("log length")
@@ -319,7 +423,9 @@ def _minimum(
     sets: Sequence[tuple[Floats, Floats]], pairs: Floats, before: Floats, strength: float
 ) -> Floats:
     """Newton's method: the objective is convex and has as many unknowns as there are features."""
-    cost = np.where(np.arange(len(before)) < len(FEATURES), strength, strength * VECTOR)
+    cost = np.full(len(before), strength * VECTOR)
+    cost[: len(FEATURES)] = strength
+    cost[len(FEATURES) : len(FEATURES) + len(PRODUCTS)] = strength * PRODUCT
     hessian = 2.0 * np.diag(cost)
     right = 2.0 * cost * before
     for x, y in sets:

@@ -77,13 +77,12 @@ class Rated:
         )
 
     def targets(self, aspect: str) -> tuple[Floats, Floats]:
-        """Features and y of the answers that were rated, both centred."""
+        """Features of the answers that were rated, and their y."""
         ratings = self.ratings.get(aspect)
         known = np.zeros(0, dtype=bool) if ratings is None else ~np.isnan(ratings)
         if ratings is None or known.sum() < 3:
             return self.features[:0], np.zeros(0)
-        own = self.features[known]
-        return own - own.mean(axis=0), uniform_ranks(ratings[known])
+        return self.features[known], uniform_ranks(ratings[known])
 
 
 @dataclass(frozen=True)
@@ -117,14 +116,14 @@ def rated_features(
 def pair_features(
     readers: Readers, answerer: Answerer, split: Literal["learn", "test"] = "learn"
 ) -> Floats:
-    """Features of the good answer minus those of the bad one, a row a pair."""
+    """(pairs, good and bad answer, features)."""
     questions = [
         assessed(sample, readers.judge)
         for pair in behaviour_pairs(split)
         for sample in pair.samples()
     ]
     found = _features(questions, readers, answerer, lambda done, total: None)
-    return found[0::2] - found[1::2]
+    return found.reshape(len(found) // 2, 2, found.shape[1])
 
 
 SHARED = (

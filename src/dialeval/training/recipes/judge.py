@@ -111,8 +111,8 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
 
     def learn(self, prepared: PreparedRatings, training: Training) -> Sequence[Mapping[str, float]]:
         from dialeval.model_store.locate import locate
-        from dialeval.models.quality_stack import FEATURES, load_weights
-        from dialeval.training.judge_ratings import PAIRS, STRENGTH, across_sets, adapt
+        from dialeval.models.quality_stack import load_weights
+        from dialeval.training.judge_ratings import across_sets, adapt, settings_of
 
         if prepared.start:
             weights = load_weights(locate(self.start).directory)
@@ -120,10 +120,7 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
         else:
             prepared.fitted = across_sets(prepared.rated, prepared.pairs)
         prepared.summary = prepared.found.summary
-        prepared.config = {"strength": STRENGTH, "pairs": PAIRS} | {
-            f"weight of {name} on overall": float(prepared.found.weights.weights[0, place])
-            for place, name in enumerate(FEATURES)
-        }
+        prepared.config = settings_of(prepared.found.weights)
         return []
 
     def save(self, prepared: PreparedRatings, out: Path) -> None:
