@@ -79,6 +79,28 @@ def treebank_words(text: str) -> list[str]:
     return TREEBANK.findall(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
 
 
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "the a an and or but of to in on at for with is are was were be been am do does did have"
+        " has had i you he she it we they me my your his her its our their this that so not no yes"
+        " what how when where who why can will would could should just about very really oh well"
+        " yeah",
+    )
+)
+"""English words that say little by themselves."""
+
+
+def lower_words(text: str) -> list[str]:
+    """The words of a text in lower case, `don't` being one of them."""
+    return re.findall(r"\w+(?:['’]\w+)*", text.lower())
+
+
+def content_words(text: str) -> set[str]:
+    """The different words of a text that are no stop words."""
+    return set(lower_words(text)) - STOP_WORDS
+
+
 _FUNCTION_WORDS = """
 a an the this that these those some any no none each every either neither both all half such
 i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his

@@ -44,10 +44,18 @@ def test_another_quality_is_scored_on_request():
 def test_a_low_rating_has_the_gravest_reason():
     low = assessment(2.0, relevance=2.2, novelty=1.2)
     assert JudgeMetric(model="m").score(TURN, [low]).note == "repeats"
-    assert reasons({"relevance": 2.2, "novelty": 1.2, "fluency": 2.6}) == [
+    assert reasons({"relevance": 2.2, "novelty": 1.2, "fluency": 2.6}, TURN) == [
         "repeats",
         "does not fit what was said",
     ]
+
+
+def test_a_contradiction_names_the_turn_that_the_answer_is_about():
+    said = ("My dog is called Rex.", "I like cats.", "Is your dog called Rex?", "And you?")
+    sample = Sample("s", tuple(Turn(text) for text in said), "I have no dog called Rex.")
+    assert reasons({"consistency": 1.5}, sample) == ["contradicts turn 3"]
+    assert reasons({"novelty": 1.5}, sample) == ["repeats turn 3"]
+    assert reasons({"relevance": 1.5}, sample) == ["does not fit what was said"]
 
 
 def test_a_good_rating_has_no_reason_though_an_aspect_is_low():
@@ -89,4 +97,4 @@ def test_an_answer_to_nothing_gets_no_rating():
 
 @pytest.mark.parametrize("value", [np.nan, "abc"])
 def test_a_rating_that_is_no_number_is_no_reason(value):
-    assert reasons({"relevance": value}) == []
+    assert reasons({"relevance": value}, TURN) == []

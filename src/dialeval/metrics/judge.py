@@ -35,6 +35,7 @@ from dialeval.options import option
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question
 from dialeval.sample import Sample, Turn
 from dialeval.scores import PartValue, Score
+from dialeval.text import content_words
 
 REASONS = {
     "relevance": "does not fit what was said",
@@ -45,6 +46,8 @@ REASONS = {
     "engagement": "says nothing",
 }
 """Aspect -> what is wrong where it is low, in the order in which reasons are given."""
+
+REASONS_WITH_TURN = {"consistency": "contradicts turn {}", "novelty": "repeats turn {}"}
 
 LOW = 2.5
 """A rating of an aspect below it is a reason."""
@@ -86,7 +89,7 @@ class JudgeMetric(Metric):
             "doubt": found[0].doubt,
             "turns": tuple(one.ratings[ASPECTS.index(self.quality)] for one in found),
         }
-        note = "; ".join(reasons(ratings)[:1]) if value < LOW else ""
+        note = "; ".join(reasons(ratings, sample)[:1]) if value < LOW else ""
         if not note and any(one.cut_response for one in found):
             note = "the end of the answer was not read"
         return Score(value, parts, note)
@@ -115,14 +118,33 @@ class JudgeMetric(Metric):
         return {"model": self.model}
 
 
-def reasons(ratings: Mapping[str, PartValue]) -> list[str]:
-    """Returns what is wrong with an answer, by the ratings of its aspects, the gravest first."""
+def reasons(ratings: Mapping[str, PartValue], sample: Sample) -> list[str]:
+    """Returns what is wrong with an answer, by the ratings of its aspects, the gravest first.
+
+    A contradiction or a repetition names the turn that has most words in common with the answer.
+    """
     low = [
-        (rating, why)
-        for aspect, why in REASONS.items()
+        (rating, aspect)
+        for aspect in REASONS
         if isinstance(rating := ratings.get(aspect), float) and rating < LOW
     ]
-    return [why for _, why in sorted(low, key=lambda one: one[0])]
+    turn = _nearest_turn(sample)
+    return [
+        REASONS_WITH_TURN[aspect].format(turn)
+        if turn and aspect in REASONS_WITH_TURN
+        else REASONS[aspect]
+        for _, aspect in sorted(low)
+    ]
+
+
+def _nearest_turn(sample: Sample) -> int | None:
+    """The number of the turn, the first being 1, with most content words of the response; None
+    where no turn has two of them."""
+    said = content_words(sample.response or "")
+    shared = [len(said & content_words(turn.text)) for turn in sample.context]
+    most = max(shared, default=0)
+    # Of turns that share equally many, the last one is what the answer is about.
+    return len(shared) - shared[::-1].index(most) if most >= 2 else None
 
 
 def assessed(sample: Sample, model: str) -> Assess:

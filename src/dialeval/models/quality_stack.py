@@ -19,7 +19,6 @@ engine. They have to be the ones that it was fitted on; their fingerprints stand
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations_with_replacement
@@ -48,6 +47,7 @@ from dialeval.question import (
     Question,
     cannot_answer,
 )
+from dialeval.text import STOP_WORDS, lower_words
 
 Floats = npt.NDArray[np.float64]
 
@@ -93,16 +93,6 @@ CONTEXT_WORDS = 100
 
 CERTAIN = 1e-4
 """Probabilities count as no nearer to 0 and 1: their logits would grow without bound."""
-
-STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "the a an and or but of to in on at for with is are was were be been am do does did have"
-        " has had i you he she it we they me my your his her its our their this that so not no yes"
-        " what how when where who why can will would could should just about very really oh well"
-        " yeah",
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -259,10 +249,10 @@ def _logit(share: Any) -> Any:
 
 
 def _counted(question: Assess) -> list[float]:
-    said = _words(question.response)
+    said = lower_words(question.response)
     content = set(said) - STOP_WORDS
-    last = set(_words(question.turns[-1].text)) if question.turns else set()
-    own = [set(_words(turn.text)) for turn in question.turns if turn.speaker == "me"]
+    last = set(lower_words(question.turns[-1].text)) if question.turns else set()
+    own = [set(lower_words(turn.text)) for turn in question.turns if turn.speaker == "me"]
     return [
         math.log1p(len(said)),
         math.log1p(len(content)),
@@ -275,10 +265,6 @@ def _counted(question: Assess) -> list[float]:
         math.log1p(len(content)) * math.log1p(len(question.turns)),
         math.log1p(len(said)) * math.log1p(len(question.turns)),
     ]
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+(?:['’]\w+)*", text.lower())
 
 
 def _shared(one: set[str], other: set[str]) -> float:

@@ -26,8 +26,8 @@ from importlib.resources import files
 
 import numpy as np
 
-from dialeval.models.quality_stack import STOP_WORDS
 from dialeval.sample import letters_and_digits
+from dialeval.text import STOP_WORDS
 from dialeval.training.examples.fluency import (
     drop_words,
     join,
