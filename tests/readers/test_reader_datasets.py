@@ -27,6 +27,7 @@ from dialeval.readers import check, load
         ("dstc10/dailydialog-gupta_eval.json", "dstc10", 500, 0),
         ("dstc10/convai2-grade_eval.json", "dstc10", 600, 0),
         ("dstc10/empathetic-grade_eval.json", "dstc10", 300, 0),
+        ("dstc9/dialogues.jsonl", "jsonl", 0, 2080),
         ("grade-dailydialog", "grade", 300, 0),
         ("holistic/context_data_release.csv", "holistic", 200, 0),
         ("holistic/fluency_data_release.csv", "holistic", 200, 0),

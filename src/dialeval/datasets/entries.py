@@ -50,6 +50,12 @@ _USR = {
     **_scales((1, 3), "Natural", "Maintains Context", "Engaging"),
     **_scales((1, 5), "Overall"),
 }
+_DSTC9 = {
+    **_scales((1, 3), "coherent", "diverse", "error_recovery", "flexible", "informative"),
+    **_scales((1, 3), "inquisitive", "likeable", "topic_depth", "understanding"),
+    **_scales((0, 1), "consistent"),
+    **_scales((1, 5), "overall"),
+}
 _ZHAO = _scales((1, 5), "content", "grammar", "relevance", "appropriateness")
 
 
@@ -139,6 +145,21 @@ _ENTRIES = (
             _dstc10("dstc7", 9990, _scales((1, 5), "informativeness", "overall", "relevance")),
         ),
         files=_files("rated/dstc10"),
+    ),
+    Dataset(
+        name="dstc9",
+        kind="rated",
+        place="rated/dstc9",
+        summary="DSTC9 track 3: whole dialogues of people with eleven systems",
+        items="2080 dialogues",
+        citation="Gunasekara et al. 2020",
+        source="https://github.com/ictnlp/DialoFlow",
+        licence="MIT",
+        raters="1 to 3",
+        by_hand="the repository has ratings and dialogues in files of its own form; here they stand"
+        " in one file, a dialogue a line, as `dialeval data formats` describes it (jsonl)",
+        parts=(Part("all", "dialogues.jsonl", "jsonl", 2080, _DSTC9),),
+        files=_files("rated/dstc9"),
     ),
     Dataset(
         name="grade-dailydialog",
