@@ -13,8 +13,9 @@ from scipy.stats import rankdata, spearmanr
 from dialeval.errors import UsageError
 from dialeval.models.quality_judge import Scale
 from dialeval.models.quality_stack import FEATURES, PRODUCTS
-from dialeval.question import ASPECTS
-from dialeval.training.examples.rated_answers import Rated, uniform_ranks
+from dialeval.question import ASPECTS, Assessment, Embed, Judge
+from dialeval.sample import Rating, Sample, Turn
+from dialeval.training.examples.rated_answers import Rated, Readers, rated_dialogues, uniform_ranks
 from dialeval.training.judge_ratings import (
     LeftOut,
     across_sets,
@@ -223,3 +224,35 @@ def test_ratings_of_a_set_with_a_taste_of_its_own_pay_the_more_the_more_there_ar
     assert few.before == many.before < 0.3
     assert few.after < many.after
     assert many.after > 0.8
+
+
+class MadeUp:
+    """Answers everything with the length of what is judged."""
+
+    def answer(self, questions, progress):
+        return {question: self._one(question) for question in questions}
+
+    def _one(self, question):
+        if isinstance(question, Embed):
+            return (1.0, float(len(question.text)))
+        if isinstance(question, Judge):
+            return (0.5,)
+        rating = min(5.0, 1.0 + len(question.response) / 10)
+        return Assessment((rating,) * len(ASPECTS), 1.0, 1.0).answer()
+
+
+def test_a_dialogue_has_the_features_of_its_systems_turns():
+    said = (Turn("Hello", "user"), Turn("Hi there", "system"), Turn("So?", "user"))
+    rated = {"overall": Rating((2, 4), (1, 5))}
+    long = Sample("a", (*said, Turn("Well", "system")), ratings=rated)
+    samples = [long, Sample("b", said, ratings={"overall": Rating((5,), (1, 5))})]
+    turns, ratings = rated_dialogues("made up", samples, Readers("judge"), MadeUp())
+    assert [own.shape for own in turns] == [(2, len(FEATURES) + 2), (1, len(FEATURES) + 2)]
+    assert turns[0][0] == pytest.approx(turns[1][0])
+    assert ratings == pytest.approx([3.0, 5.0])
+
+
+def test_answers_alone_are_no_dialogues():
+    answer = Sample("a", (Turn("Hello"),), "Hi", ratings={"overall": Rating((2,), (1, 5))})
+    with pytest.raises(UsageError, match="no rated dialogue"):
+        rated_dialogues("made up", [answer], Readers("judge"), MadeUp())

@@ -78,7 +78,7 @@ class JudgeMetric(Metric):
             return nothing_to_judge(sample)
         found = [Assessment.read(answer) for answer in answers]
         ratings = {
-            aspect: math.fsum(one.ratings[place] for one in found) / len(found)
+            aspect: of_dialogue([one.ratings[place] for one in found])
             for place, aspect in enumerate(ASPECTS)
         }
         value, margin = ratings[self.quality], found[0].margin
@@ -116,6 +116,11 @@ class JudgeMetric(Metric):
 
     def models(self) -> Mapping[str, str]:
         return {"model": self.model}
+
+
+def of_dialogue(turns: Sequence[float]) -> float:
+    """The rating of a whole dialogue by those of its system's turns."""
+    return math.fsum(turns) / len(turns)
 
 
 def reasons(ratings: Mapping[str, PartValue], sample: Sample) -> list[str]:

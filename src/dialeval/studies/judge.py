@@ -3,7 +3,7 @@
 Every rated set is left out once: the weights come from the others, and are tried on it. Sets that
 share dialogues are left out together, and so is any answer to turns that the left-out set has, too.
 What reads the dialogues (the quality-judge, the encoder, the relevance judge) has learned from no
-rating, and from no dialogue of a rated set.
+rating, and from no dialogue of a rated set. `--model JUDGE --model ENCODER` chooses the first two.
 
 Beside it stand other metrics of ours, and what others printed for the same sets: the best metric
 that learns and the best large language model. A paired bootstrap over the answers of all sets
@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
+from dialeval.metrics.judge import of_dialogue
 from dialeval.models.quality_stack import COUNTED, FEATURES, NEAR, Floats
 from dialeval.models.source import Models
 from dialeval.question import ASPECTS
@@ -29,12 +30,15 @@ from dialeval.training.examples.rated_answers import (
     Rated,
     Readers,
     pair_features,
+    rated_dialogues,
     rated_features,
     shares_dialogues,
 )
 from dialeval.training.judge_ratings import (
     LeftOut,
     coverage_of,
+    fit,
+    fit_scale,
     learning_curve,
     leave_one_out,
     spearman,
@@ -74,6 +78,14 @@ SETS: Mapping[str, Printed] = {
     "holistic/coherence": Printed(0.764, None, "HolisticEval"),
 }
 
+DIALOGUES: Mapping[str, Printed] = {
+    "dstc10/fed-dial": Printed(0.547, 0.725, "DynaEval; GPT-4"),
+    "dstc9": Printed(0.199, 0.252, "DEAM; GPT-4"),
+}
+"""Sets of whole dialogues. Nothing is fitted on them."""
+
+MOST_DIALOGUES = 300
+
 METRICS = ("length", "mme-relevance", "bert-ruber")
 
 PARTS: Mapping[str, tuple[str, ...]] = {
@@ -89,7 +101,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 def measure(setting: Setting) -> Findings:
     names = [name for name in setting.sets or SETS if name.partition("/")[0] in setting.data]
     samples = {name: list(load(name, limit=MOST, seed=0)) for name in names}
-    readers = Readers(setting.models[0])
+    readers = Readers(*setting.models[:2])
     total = sum(map(len, samples.values()))
     with AnswerCache(default_cache_path()) as cache:
         answerer = Answerer(setting.source or Models(), cache)
@@ -99,6 +111,7 @@ def measure(setting: Setting) -> Findings:
             done += len(own)
             setting.progress(done, total)
         pairs = pair_features(readers, answerer)
+        dialogues = _by_dialogue(setting, rated, pairs, readers, answerer)
     left_out = leave_one_out(rated, pairs, shares_dialogues)
     judged = {one.name: (one.judged["overall"], one.ratings["overall"]) for one in left_out}
     others = _others(setting, samples, judged)
@@ -109,6 +122,7 @@ def measure(setting: Setting) -> Findings:
             _by_set(judged, others, left_out),
             _by_part(rated, pairs),
             _by_aspect(left_out),
+            dialogues,
             _by_ratings(rated, pairs),
         ],
     )
@@ -200,6 +214,33 @@ def _by_aspect(left_out: Sequence[LeftOut]) -> Table:
     return Table(title, ("set", *ASPECTS[1:4]), tuple(rows))
 
 
+def _by_dialogue(
+    setting: Setting,
+    rated: Sequence[Rated],
+    pairs: Floats,
+    readers: Readers,
+    answerer: Answerer,
+) -> Table:
+    """Whole dialogues, by weights that were fitted on single answers of other sets."""
+    rows: list[tuple[str | float | None, ...]] = []
+    for name, printed in DIALOGUES.items():
+        if name.partition("/")[0] not in setting.data:
+            continue
+        samples = list(load(name, limit=MOST_DIALOGUES, seed=0))
+        turns, ratings = rated_dialogues(name, samples, readers, answerer, setting.progress)
+        kept = [one for one in rated if shares_dialogues(one.name) != shares_dialogues(name)]
+        weights = fit(kept, pairs)
+        scale = fit_scale(kept, weights)
+        judged = [
+            of_dialogue([float(one) for one in scale.ratings(weights.judge(own))[:, 0]])
+            for own in turns
+        ]
+        found = spearman(np.array(judged), ratings)
+        rows.append((name, float(len(turns)), found, printed.learned, printed.language_model))
+    header = ("set", "dialogues", "judge", "best learned", "best LLM")
+    return Table("Whole dialogues: Spearman with the mean overall rating", header, tuple(rows))
+
+
 def _by_ratings(rated: Sequence[Rated], pairs: Floats) -> Table:
     """The learning curve of `dialeval train judge --data`."""
     rows: dict[str, list[str | float | None]] = {}
@@ -267,8 +308,8 @@ STUDY = Study(
     repeats="judge on every rated set that is here, each left out of the fitting",
     measure=measure,
     needs=(Data("dstc10"),),
-    may_use=(Data("engage"), Data("holistic")),
-    models=("judge-corpus-minilm-l6",),
+    may_use=(Data("engage"), Data("holistic"), Data("dstc9")),
+    models=("judge-corpus-minilm-l6", "minilm-l6"),
     metrics=METRICS,
     takes_sets=True,
     cost="about ten minutes",

@@ -154,7 +154,7 @@ def leave_one_out(
     are left out together; so is an answer of another set to turns that the set has, too."""
     found = []
     for one in rated:
-        others = _others(rated, one, together)
+        others = others_of(rated, one, together)
         if not others:
             continue
         weights = fit(others, pairs)
@@ -164,7 +164,7 @@ def leave_one_out(
     return found
 
 
-def _others(rated: Sequence[Rated], one: Rated, together: Callable[[str], str]) -> list[Rated]:
+def others_of(rated: Sequence[Rated], one: Rated, together: Callable[[str], str]) -> list[Rated]:
     contexts = frozenset(one.contexts)
     others = [
         other.without(contexts) for other in rated if together(other.name) != together(one.name)
@@ -372,7 +372,7 @@ def learning_curve(
         count = len(one.contexts)
         if count < max(sizes) + rest:
             continue
-        others = _others(rated, one, shares_dialogues)
+        others = others_of(rated, one, shares_dialogues)
         start = fit(others, pairs)
         scale = fit_scale(others, start)
         orders = [np.random.default_rng(seed).permutation(count) for seed in range(draws)]

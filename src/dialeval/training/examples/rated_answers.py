@@ -17,6 +17,7 @@ from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.examples import behaviour_pairs
 from dialeval.metrics.judge import assessed
+from dialeval.metrics.mme_judges import judged_turns
 from dialeval.model_store.presets import PRESETS
 from dialeval.models.quality_stack import Floats, asked, features_of
 from dialeval.question import Assess
@@ -111,6 +112,29 @@ def rated_features(
     contexts = tuple(letters_and_digits(" ".join(turn.text for turn in s.context)) for s in kept)
     systems = tuple(sample.system for sample in kept)
     return Rated(name, features, _ratings(name, kept, quality), contexts, systems)
+
+
+def rated_dialogues(
+    name: str,
+    samples: Sequence[Sample],
+    readers: Readers,
+    answerer: Answerer,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[list[Floats], Floats]:
+    """Per whole dialogue the features of its system's turns, and the mean rating from 1 to 5."""
+    asked_of = [
+        (sample, [assessed(turn, readers.judge) for turn in judged_turns(sample, True)])
+        for sample in samples
+        if sample.response is None and sample.ratings
+    ]
+    kept = [(sample, questions) for sample, questions in asked_of if questions]
+    if not kept:
+        raise UsageError(f"{name}: holds no rated dialogue with a turn of its system")
+    questions = [question for _, own in kept for question in own]
+    features = _features(questions, readers, answerer, progress)
+    ends = np.cumsum([len(own) for _, own in kept])[:-1]
+    ratings = _ratings(name, [sample for sample, _ in kept], None)["overall"]
+    return np.split(features, ends), ratings
 
 
 def pair_features(
