@@ -67,12 +67,13 @@ def test_what_was_not_read_is_said():
     assert score.note == "the end of the answer was not read"
 
 
-def test_a_dialogue_is_the_mean_over_what_its_system_said():
+def test_a_dialogue_is_the_mean_and_the_best_of_what_its_system_said():
     dialogue = Sample("d", (Turn("a", "system"), *TURN.context, Turn("b", "system")))
     metric = JudgeMetric(model="m")
     assert [question.response for question in metric.ask(dialogue)] == ["You!", "b"]
-    score = metric.score(dialogue, [assessment(2.0), assessment(4.0)])
-    assert score.value == 3.0
+    score = metric.score(dialogue, [assessment(2.0), assessment(4.0, fluency=3.0)])
+    assert score.value == pytest.approx((2 * 3.0 + 4.0) / 3)
+    assert score.parts["fluency"] == 3.5
     assert score.parts["turns"] == (2.0, 4.0)
 
 

@@ -17,7 +17,8 @@ Relevance, fluency and engagement are learned from ratings, too; the others from
 sentences alone, and their scale is the judge's own. `low` and `high` are the interval that held
 nine of ten mean ratings of data sets that the judge had not seen.
 
-A dialogue as a whole is the mean of its system's turns. An answer to nothing (no turn before it)
+A dialogue as a whole is two thirds the mean of its system's turns and one third the best of them;
+its aspects are means. An answer to nothing (no turn before it)
 is judged by its language alone, and gets no rating.
 """
 
@@ -78,9 +79,10 @@ class JudgeMetric(Metric):
             return nothing_to_judge(sample)
         found = [Assessment.read(answer) for answer in answers]
         ratings = {
-            aspect: of_dialogue([one.ratings[place] for one in found])
+            aspect: math.fsum(one.ratings[place] for one in found) / len(found)
             for place, aspect in enumerate(ASPECTS)
         }
+        ratings["overall"] = of_dialogue([one.ratings[0] for one in found])
         value, margin = ratings[self.quality], found[0].margin
         parts: dict[str, PartValue] = {
             **ratings,
@@ -119,8 +121,8 @@ class JudgeMetric(Metric):
 
 
 def of_dialogue(turns: Sequence[float]) -> float:
-    """The rating of a whole dialogue by those of its system's turns."""
-    return math.fsum(turns) / len(turns)
+    """The rating of a whole dialogue by those of its system's turns: people remember the best."""
+    return (2.0 * math.fsum(turns) / len(turns) + max(turns)) / 3.0
 
 
 def reasons(ratings: Mapping[str, PartValue], sample: Sample) -> list[str]:
