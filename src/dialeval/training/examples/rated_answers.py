@@ -17,7 +17,7 @@ from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.examples import behaviour_pairs
 from dialeval.metrics.judge import assessed
-from dialeval.metrics.mme_judges import judged_turns
+from dialeval.metrics.mme import judged_turns
 from dialeval.model_store.presets import PRESETS
 from dialeval.models.quality_stack import Floats, asked, features_of
 from dialeval.question import Assess
