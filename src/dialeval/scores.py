@@ -24,7 +24,8 @@ class Score:
     """A value and its parts, or the reason why there is none.
 
     `note` is that reason where `value` is None. Beside a value it is a remark worth counting, such
-    as `turns truncated`. Keep notes short and few: tables count samples by note.
+    as `turns truncated`. Keep notes short and few: tables count samples by note,
+    without what stands in brackets at its end, such as `repeats (turn 3)`.
     """
 
     value: float | None

@@ -15,6 +15,7 @@ from dialeval.metrics.bleu import Bleu
 from dialeval.options import option
 from dialeval.registry import make_metric
 from dialeval.runs.directory import RunDirectory
+from dialeval.runs.system_scores import MetricSummary
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, Score
 
@@ -375,3 +376,10 @@ def test_only_the_metrics_that_differ_are_named_where_a_run_is_unfinished(tmp_pa
     assert "length" not in str(caught.value)
     with pytest.raises(UsageError, match="the same ones in another order"):
         directory.start({"metrics": ["length|v1|unit:words", "bleu|v1|n:4"]})
+
+
+def test_notes_that_differ_only_in_their_brackets_are_counted_as_one():
+    summary = MetricSummary()
+    for note in ("repeats (turn 1)", "repeats (turn 3)", "repeats", "too (very) long"):
+        summary.add(Score(1.0, note=note))
+    assert summary.notes == {"repeats": 3, "too (very) long": 1}

@@ -53,8 +53,8 @@ def test_a_low_rating_has_the_gravest_reason():
 def test_a_contradiction_names_the_turn_that_the_answer_is_about():
     said = ("My dog is called Rex.", "I like cats.", "Is your dog called Rex?", "And you?")
     sample = Sample("s", tuple(Turn(text) for text in said), "I have no dog called Rex.")
-    assert reasons({"consistency": 1.5}, sample) == ["contradicts turn 3"]
-    assert reasons({"novelty": 1.5}, sample) == ["repeats turn 3"]
+    assert reasons({"consistency": 1.5}, sample) == ["contradicts what was said (turn 3)"]
+    assert reasons({"novelty": 1.5}, sample) == ["repeats (turn 3)"]
     assert reasons({"relevance": 1.5}, sample) == ["does not fit what was said"]
 
 

@@ -48,7 +48,8 @@ REASONS = {
 }
 """Aspect -> what is wrong where it is low, in the order in which reasons are given."""
 
-REASONS_WITH_TURN = {"consistency": "contradicts turn {}", "novelty": "repeats turn {}"}
+WITH_TURN = ("consistency", "novelty")
+"""Aspects whose reason names the turn that it is about."""
 
 LOW = 2.5
 """A rating of an aspect below it is a reason."""
@@ -137,9 +138,7 @@ def reasons(ratings: Mapping[str, PartValue], sample: Sample) -> list[str]:
     ]
     turn = _nearest_turn(sample)
     return [
-        REASONS_WITH_TURN[aspect].format(turn)
-        if turn and aspect in REASONS_WITH_TURN
-        else REASONS[aspect]
+        f"{REASONS[aspect]} (turn {turn})" if turn and aspect in WITH_TURN else REASONS[aspect]
         for _, aspect in sorted(low)
     ]
 

@@ -7,6 +7,7 @@ depend on the order of the samples, on chunks or on how often a run was resumed.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,10 @@ class ExactMean:
         return math.fsum(self._partials) / self.n if self.n else None
 
 
+_DETAIL = re.compile(r" \([^()]*\)$")
+"""What a note says of its sample alone: such notes are counted as one."""
+
+
 @dataclass
 class MetricSummary:
     """What one metric said about the samples of one system."""
@@ -53,7 +58,7 @@ class MetricSummary:
 
     def add(self, score: Score) -> None:
         if score.note:
-            self.notes[score.note] += 1
+            self.notes[_DETAIL.sub("", score.note)] += 1
         if score.value is None:
             self.missing += 1
             return
