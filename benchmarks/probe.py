@@ -19,7 +19,7 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from dialeval.augment.queries import Paraphrase, Query
+from dialeval.augment.queries import Query, QueryVariant
 from dialeval.probe import probe
 from dialeval.systems import Asking, open_system
 
@@ -56,7 +56,7 @@ def made_up(count: int) -> list[Query]:
         Query(
             str(i),
             f"What about {i}?",
-            variants=tuple(Paraphrase(f"How about {i}, {j}?") for j in range(1, WORDINGS)),
+            variants=tuple(QueryVariant(f"How about {i}, {j}?") for j in range(1, WORDINGS)),
         )
         for i in range(count)
     ]

@@ -3,7 +3,7 @@ from typing import ClassVar
 
 import pytest
 
-from dialeval.augment import Paraphrase, Query, Tally, augment_queries, make_augmenters
+from dialeval.augment import Query, QueryVariant, Tally, augment_queries, make_augmenters
 from dialeval.augment.queries import changed_pieces
 from dialeval.errors import UsageError
 
@@ -17,12 +17,12 @@ class Fixed:
     name: ClassVar[str] = "fixed"
 
     def augment(self, queries):
-        return [[Paraphrase(text, "fixed") for text in self.texts] for _ in queries]
+        return [[QueryVariant(text, "fixed") for text in self.texts] for _ in queries]
 
 
 def test_a_paraphrase_that_says_nothing_new_is_dropped_and_counted():
     tally = Tally()
-    query = Query("a", "who is it", variants=(Paraphrase("who was it", "old"),))
+    query = Query("a", "who is it", variants=(QueryVariant("who was it", "old"),))
     made = Fixed(("who  is it ", "who was it", "who be it", "who be it"))
     (augmented,) = augment_queries([query], [made], tally)
     assert [variant.query for variant in augmented.variants] == ["who was it", "who be it"]
@@ -44,7 +44,7 @@ def test_an_augmenter_may_keep_repeats_as_a_release_did():
 def test_variants_stay_with_their_queries_over_many_batches():
     class Echo(Fixed):
         def augment(self, queries):
-            return [[Paraphrase(query.query + "!", "echo")] for query in queries]
+            return [[QueryVariant(query.query + "!", "echo")] for query in queries]
 
     queries = [Query(str(number), f"q{number}") for number in range(200)]
     for query in augment_queries(queries, [Echo(()), Fixed(("new",))]):

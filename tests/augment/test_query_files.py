@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from dialeval.augment import Paraphrase, Query, read_queries, write_queries
+from dialeval.augment import Query, QueryVariant, read_queries, write_queries
 from dialeval.augment.queries import query_of
 from dialeval.errors import InputError, JobError, UsageError
 from dialeval.sample import Sample, Turn
@@ -20,7 +20,7 @@ def test_what_is_written_is_read_back_unchanged(tmp_path):
             "User: who?\n",
             (Turn("Hi!", "system"), Turn("User: x")),
             ("Be kind.",),
-            (Paraphrase("Whom?", "verbs"), Paraphrase("who?", "")),
+            (QueryVariant("Whom?", "verbs"), QueryVariant("who?", "")),
         ),
         Query("b", "Zoë 🙂"),
     ]
@@ -29,7 +29,7 @@ def test_what_is_written_is_read_back_unchanged(tmp_path):
 
 
 def test_the_written_form_is_the_one_that_is_documented(tmp_path):
-    query = Query("a", "Who?", (Turn("Hi!", "system"),), variants=(Paraphrase("Whom?", "nouns"),))
+    query = Query("a", "Who?", (Turn("Hi!", "system"),), variants=(QueryVariant("Whom?", "nouns"),))
     write_queries([query], tmp_path / "q.jsonl")
     assert json.loads((tmp_path / "q.jsonl").read_text()) == {
         "id": "a",

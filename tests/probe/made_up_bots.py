@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from dialeval.augment.queries import Paraphrase, Query
+from dialeval.augment.queries import Query, QueryVariant
 from dialeval.sample import Turn
 
 
@@ -41,7 +41,7 @@ def queries(count: int = 3, variants: int = 2) -> list[Query]:
             f"q{i}",
             f"query {i}",
             (Turn("Hello!", "user"), Turn("Hi.", "system")),
-            variants=tuple(Paraphrase(f"wording {j} of {i}") for j in range(1, variants + 1)),
+            variants=tuple(QueryVariant(f"wording {j} of {i}") for j in range(1, variants + 1)),
         )
         for i in range(1, count + 1)
     ]

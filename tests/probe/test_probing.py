@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import dialeval
-from dialeval.augment.queries import Paraphrase, Query
+from dialeval.augment.queries import Query, QueryVariant
 from dialeval.errors import InputError, JobError, UsageError
 from dialeval.probe import open_probe, probe
 from dialeval.probe.directory import ProbeDirectory
@@ -288,7 +288,7 @@ def test_queries_without_any_variant_are_not_asked(tmp_path):
 
 def test_a_variant_that_is_the_query_again_is_left_out_and_counted(tmp_path):
     """As in HolisticEval's releases: lower case, punctuation apart."""
-    again, other = Paraphrase("alone ?", "nouns"), Paraphrase("by yourself ?", "verbs")
+    again, other = QueryVariant("alone ?", "nouns"), QueryVariant("by yourself ?", "verbs")
     given = [
         Query("q1", "Alone?", variants=(again, other)),
         Query("q2", "Alone?", variants=(again,)),

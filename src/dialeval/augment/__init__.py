@@ -1,4 +1,4 @@
-"""Paraphrased queries: the same thing asked in other words, to see how a chatbot varies."""
+"""Variants of queries: the same thing asked in other words, to see how a chatbot varies."""
 
 from dialeval.augment.augmenter import (
     AUGMENTERS,
@@ -9,14 +9,14 @@ from dialeval.augment.augmenter import (
     make_augmenter,
     make_augmenters,
 )
-from dialeval.augment.queries import Paraphrase, Queries, Query, read_queries, write_queries
+from dialeval.augment.queries import Queries, Query, QueryVariant, read_queries, write_queries
 
 __all__ = [
     "AUGMENTERS",
     "Augmenter",
-    "Paraphrase",
     "Queries",
     "Query",
+    "QueryVariant",
     "Tally",
     "augment_file",
     "augment_queries",

@@ -1,7 +1,7 @@
 """The interface of an augmenter, the list of augmenters, and the augmentation of a file of queries.
 
 An augmenter is a frozen dataclass whose fields are its options, as in a metric, and that writes
-paraphrases for a batch of queries:
+variants for a batch of queries:
 
     @dataclass(frozen=True)
     class Shout:
@@ -9,11 +9,11 @@ paraphrases for a batch of queries:
         keeps_repeats: ClassVar[bool] = False
         marks: int = option(1, "exclamation marks at the end", low=0)
 
-        def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
-            return [[Paraphrase(q.query.upper() + "!" * self.marks, "shout")] for q in queries]
+        def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
+            return [[QueryVariant(q.query.upper() + "!" * self.marks, "shout")] for q in queries]
 
 Models and lexicons are loaded at the first use, not when the augmenter is made. An augmenter need
-not compare: a paraphrase that is the query itself, or one that is there already, is dropped here
+not compare: a variant that is the query itself, or one that is there already, is dropped here
 and counted, unless `keeps_repeats` says that a release kept them. What is random is drawn from the
 augmenter's `seed` and the text of the query, so that a query's variants do not depend on the rest
 of the file.
@@ -30,7 +30,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from dialeval.augment.queries import Paraphrase, Query, wording, write_queries
+from dialeval.augment.queries import Query, QueryVariant, normalised_query, write_queries
 from dialeval.errors import UsageError
 from dialeval.options import build, split_spec
 from dialeval.progress import Progress, silent
@@ -41,17 +41,17 @@ BATCH = 64
 
 
 class Augmenter(Protocol):
-    """Writes other wordings of queries. `name` is what `--with` calls it."""
+    """Writes variants of queries. `name` is what `--with` calls it."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def keeps_repeats(self) -> bool:
-        """Whether paraphrases that are the query itself, or one another, stay."""
+        """Whether variants that are the query itself, or one another, stay."""
 
-    def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
-        """Returns the paraphrases of each query, in the order of the queries."""
+    def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
+        """Returns the variants of each query, in the order of the queries."""
 
 
 AUGMENTERS: Registry[type[Augmenter]] = Registry(
@@ -96,7 +96,7 @@ class Tally:
     kept: Counter[str] = field(default_factory=Counter)
     """Variants by how they were made."""
     unchanged: Counter[str] = field(default_factory=Counter)
-    """Dropped: the paraphrase is the query itself."""
+    """Dropped: the variant is the query itself."""
     repeated: Counter[str] = field(default_factory=Counter)
     """Dropped: another variant says the same."""
 
@@ -118,7 +118,7 @@ class Tally:
 def augment_queries(
     queries: Iterable[Query], augmenters: Sequence[Augmenter], tally: Tally | None = None
 ) -> Iterator[Query]:
-    """Yields the queries with the paraphrases of all augmenters added to those that they had."""
+    """Yields the queries with the variants of all augmenters added to those that they had."""
     tally = Tally() if tally is None else tally
     remaining = iter(queries)
     while batch := list(islice(remaining, BATCH)):
@@ -133,25 +133,25 @@ def augment_queries(
 
 
 def _add(
-    variants: list[Paraphrase],
+    variants: list[QueryVariant],
     original: str,
-    made: Sequence[Paraphrase],
+    made: Sequence[QueryVariant],
     keeps_repeats: bool,
     tally: Tally,
 ) -> None:
-    """Adds what says something new. Case and spacing alone are no other wording."""
-    said = {wording(variant.query) for variant in variants}
-    same = wording(original)
-    for paraphrase in made:
-        words = wording(paraphrase.query)
+    """Adds what says something new. Case and spacing alone make no variant."""
+    said = {normalised_query(variant.query) for variant in variants}
+    same = normalised_query(original)
+    for variant in made:
+        words = normalised_query(variant.query)
         if not keeps_repeats and words == same:
-            tally.unchanged[paraphrase.how] += 1
+            tally.unchanged[variant.how] += 1
         elif not keeps_repeats and words in said:
-            tally.repeated[paraphrase.how] += 1
+            tally.repeated[variant.how] += 1
         else:
             said.add(words)
-            variants.append(paraphrase)
-            tally.kept[paraphrase.how] += 1
+            variants.append(variant)
+            tally.kept[variant.how] += 1
 
 
 def augment_file(

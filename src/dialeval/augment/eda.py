@@ -30,7 +30,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dialeval.augment.queries import Paraphrase, Query
+from dialeval.augment.queries import Query, QueryVariant
 from dialeval.lexicon import load_wordnet
 from dialeval.options import option
 from dialeval.text import WORD, is_unspaced
@@ -89,10 +89,10 @@ class EasyDataAugmentation:
     variants: int = option(9, "variants of each query", low=1, high=1000)
     seed: int = option(0, "of what is random", low=0)
 
-    def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
+    def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
         return [self._variants(query.query) for query in queries]
 
-    def _variants(self, query: str) -> list[Paraphrase]:
+    def _variants(self, query: str) -> list[QueryVariant]:
         text = WordList.of(letters_only(query) if self.mode == "released" else query)
         if not text.words:
             return []
@@ -105,7 +105,7 @@ class EasyDataAugmentation:
             ("eda delete", self.delete, delete_words),
         ]
         made = [
-            Paraphrase(str(operation(text, alpha, generator)), how)
+            QueryVariant(str(operation(text, alpha, generator)), how)
             for how, alpha, operation in operations
             if alpha > 0
             for _ in range(self.variants // 4 + 1)

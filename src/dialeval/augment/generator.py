@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from dialeval.augment.queries import Paraphrase, Query
+from dialeval.augment.queries import Query, QueryVariant
 from dialeval.errors import UsageError
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
@@ -67,7 +67,7 @@ class ConditionalTextGenerator:
         if self.top_k and self.method != "sample":
             raise UsageError("augmenter 'ctg': option 'top_k' is of use with method=sample only")
 
-    def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
+    def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
         found: list[list[str]] = [[] for _ in queries]
         missing = [place for place, query in enumerate(queries) if query.context]
         count = min(MOST_TEXTS, self.variants + 2)
@@ -81,7 +81,10 @@ class ConditionalTextGenerator:
             count = min(MOST_TEXTS, 2 * count)
         self._warn(queries, found)
         return [
-            [Paraphrase(text, f"{self.method} {rank}") for rank, text in enumerate(texts, start=1)]
+            [
+                QueryVariant(text, f"{self.method} {rank}")
+                for rank, text in enumerate(texts, start=1)
+            ]
             for texts in (texts[: self.variants] for texts in found)
         ]
 

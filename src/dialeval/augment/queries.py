@@ -48,12 +48,12 @@ from dialeval.sample import Sample, Turn
 from dialeval.storage import atomic_path
 from dialeval.text import WORD
 
-# A query: what is put to a chatbot, after what was said before, and other wordings of it.
+# A query: what is put to a chatbot, after what was said before, and its variants.
 
 
 @dataclass(frozen=True, slots=True)
-class Paraphrase:
-    """Another wording of a query, and how it was made: `verbs`, `eda swap`, `beam 1`."""
+class QueryVariant:
+    """The same query in other words, and how it was made: `verbs`, `eda swap`, `beam 1`."""
 
     query: str
     how: str = ""
@@ -67,14 +67,14 @@ class Query:
     query     the words of the user
     context   the turns before it
     facts     instructions, knowledge or persona lines that the system is to see
-    variants  other wordings of the query
+    variants  the query in other words
     """
 
     id: str
     query: str
     context: tuple[Turn, ...] = ()
     facts: tuple[str, ...] = ()
-    variants: tuple[Paraphrase, ...] = ()
+    variants: tuple[QueryVariant, ...] = ()
 
     @property
     def history(self) -> tuple[Turn, ...]:
@@ -101,7 +101,7 @@ class Query:
         return record
 
 
-def wording(text: str) -> str:
+def normalised_query(text: str) -> str:
     """Returns the words of a text, whatever its case and spacing: two that share it ask the same
     thing.
 
@@ -111,7 +111,7 @@ def wording(text: str) -> str:
     return " ".join(re.sub(r"(?<=\w)([.,!?;:\")\]]+)(?=\s|$)", r" \1", text.lower()).split())
 
 
-# Where a paraphrase differs from its query, word by word, for people to see at a glance.
+# Where a variant differs from its query, word by word, for people to see at a glance.
 
 LONGEST = 500
 """Words up to which texts are compared: time grows with the square, and nobody reads more."""
@@ -137,7 +137,7 @@ def changed_pieces(original: str, variant: str) -> list[tuple[str, bool]]:
     return [(piece, place in new) for place, piece in enumerate(pieces)]
 
 
-__all__ = ["Paraphrase", "Queries", "Query", "read_queries", "write_queries"]
+__all__ = ["Queries", "Query", "QueryVariant", "read_queries", "write_queries"]
 
 Read = Callable[[Source, Place, ReadOptions], Iterator[Query]]
 
@@ -306,11 +306,11 @@ def _query(record: Mapping[str, Any], default: str, place: Place, options: ReadO
         fields.text(text, "query", place),
         turns,
         fields.texts(get("facts"), "facts", place),
-        _paraphrases(get("variants"), place),
+        _variants(get("variants"), place),
     )
 
 
-def _paraphrases(value: object, place: Place) -> tuple[Paraphrase, ...]:
+def _variants(value: object, place: Place) -> tuple[QueryVariant, ...]:
     """Returns a list of {query, how}, or of texts."""
     if value is None:
         return ()
@@ -325,7 +325,7 @@ def _paraphrases(value: object, place: Place) -> tuple[Paraphrase, ...]:
             place.error(field, fields.expected("an object with query and how", item))
             continue
         query = fields.text(record.get("query"), f"{field}.query", place)
-        found.append(Paraphrase(query, fields.name(record.get("how"), f"{field}.how", place)))
+        found.append(QueryVariant(query, fields.name(record.get("how"), f"{field}.how", place)))
     return tuple(found)
 
 

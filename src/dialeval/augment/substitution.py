@@ -13,7 +13,7 @@ probe has something to ask:
 
 1. Each word gets its nearest synonym, in whichever sense of it that is found (`near_synonyms`).
 2. Where one part of speech alone has synonyms, `all` would repeat it; it takes the next nearest.
-3. Where fewer than `least` wordings were found, neutral openings fill up (`english.py`): `frame`.
+3. Where fewer than `least` variants were found, neutral openings fill up (`english.py`): `frame`.
 
 mode=paper is the paper's rule: every verb, every noun, every adjective and adverb, or all of them
 get a synonym in its base form, whatever the sense. Which one the paper leaves open; here it is the
@@ -60,7 +60,7 @@ from importlib.resources import files
 from typing import ClassVar, Literal
 
 from dialeval.augment.english import framed, inflect
-from dialeval.augment.queries import Paraphrase, Query, wording
+from dialeval.augment.queries import Query, QueryVariant, normalised_query
 from dialeval.errors import UsageError
 from dialeval.lexicon import PartOfSpeech, Synset, load_wordnet
 from dialeval.model_store.presets import model_option
@@ -180,7 +180,7 @@ class WordNetSubstitution:
         " released-consistency: as in its self-consistency set",
     )
     least: int = option(
-        LEAST, "readable: fill up to so many wordings with openings (Tell me, ...)", low=0, high=3
+        LEAST, "readable: fill up to so many variants with openings (Tell me, ...)", low=0, high=3
     )
     tagger: str = model_option("tagger", "the spaCy pipeline that tags parts of speech")
 
@@ -193,7 +193,7 @@ class WordNetSubstitution:
         """The release has five lines for every query, changed or not."""
         return self.mode == "released"
 
-    def augment(self, queries: Sequence[Query]) -> list[list[Paraphrase]]:
+    def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
         texts = [query.query for query in queries]
         tagger = load_tagger(self.tagger)
         if self.mode in ("readable", "paper"):
@@ -207,27 +207,27 @@ class WordNetSubstitution:
         repeat = _as_released if self.mode == "released" else _as_released_for_consistency
         return [repeat(words, own) for words, own in zip(cut, tags, strict=True)]
 
-    def _readable(self, text: str, words: Sequence[Word]) -> list[Paraphrase]:
+    def _readable(self, text: str, words: Sequence[Word]) -> list[QueryVariant]:
         edits = readable_edits(text, words)
         made = _variants(text, edits)
         if len({edit.kind for edit in edits}) == 1:
-            made[-1] = Paraphrase(apply(text, readable_edits(text, words, nearest=1)), "all")
+            made[-1] = QueryVariant(apply(text, readable_edits(text, words, nearest=1)), "all")
         found = {variant.query for variant in made} - {text}
         names = [word.start for word in words if word.tag.startswith("NNP")]
         missing = max(0, self.least - len(found))
-        return made + [Paraphrase(frame, "frame") for frame in framed(text, names)[:missing]]
+        return made + [QueryVariant(frame, "frame") for frame in framed(text, names)[:missing]]
 
 
-def _variants(text: str, edits: Sequence[Edit], articles: bool = True) -> list[Paraphrase]:
+def _variants(text: str, edits: Sequence[Edit], articles: bool = True) -> list[QueryVariant]:
     return [
-        Paraphrase(
+        QueryVariant(
             apply(text, (edit for edit in edits if how in ("all", edit.kind)), articles), how
         )
         for how in HOWS
     ]
 
 
-def _by_the_paper(text: str, words: Sequence[Word]) -> list[Paraphrase]:
+def _by_the_paper(text: str, words: Sequence[Word]) -> list[QueryVariant]:
     contracted = _contracted(text)
     edits = []
     for word in words:
@@ -240,18 +240,18 @@ def _by_the_paper(text: str, words: Sequence[Word]) -> list[Paraphrase]:
     return _variants(text, edits, articles=False)
 
 
-def _as_released(words: Sequence[str], tags: Sequence[str]) -> list[Paraphrase]:
+def _as_released(words: Sequence[str], tags: Sequence[str]) -> list[QueryVariant]:
     return _variants(" ".join(words), released_edits(words, tags), articles=False)
 
 
-def _as_released_for_consistency(words: Sequence[str], tags: Sequence[str]) -> list[Paraphrase]:
-    return [Paraphrase(released_paraphrase(words, tags), "one word")]
+def _as_released_for_consistency(words: Sequence[str], tags: Sequence[str]) -> list[QueryVariant]:
+    return [QueryVariant(released_paraphrase(words, tags), "one word")]
 
 
 def released_words(text: str) -> list[str]:
     """Returns the text as the release has it: lower case, punctuation apart, contractions in one
     word."""
-    return wording(text).split()
+    return normalised_query(text).split()
 
 
 def released_paraphrase(words: Sequence[str], tags: Sequence[str]) -> str:

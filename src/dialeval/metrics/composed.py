@@ -3,8 +3,8 @@
     S_j = sum over k of  w_jk * s_k
 
 s_k is sub-metric k on its scale from 0 to 1, w_jk its weight for the quality j: how well it agreed
-with what people said of that quality elsewhere (`compose/crs.py`). `mme-avg` gives all the same
-weight. Terms, scales and weights are data: a file that `dialeval compose fit` writes, from any
+with what people said of that quality elsewhere (`metrics/composition.py`). `mme-avg` gives all the
+same weight. Terms, scales and weights are data: a file that `dialeval compose fit` writes, from any
 metrics. The one that comes with dialeval composes the seven sub-metrics of the paper.
 
 quality=overall (the default) takes the weights of overall; where the file has none, the mean over

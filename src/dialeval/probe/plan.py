@@ -8,7 +8,7 @@ consistency  the query, and when it is answered, a variant as the next turn of t
 
 Both start with the query itself, which is asked once.
 
-A query that was asked in several wordings gives one sample with `variants`, the query itself first;
+A query that was asked in several variants gives one sample with `variants`, the query itself first;
 without a response of its own, so that metrics of single answers leave it alone. A query that was
 put again gives one sample for each time: its context is history, query, answer and paraphrase, its
 response the second answer. Samples of one query share `dialogue`, the query's id.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dialeval.augment.queries import Paraphrase, Query
+from dialeval.augment.queries import Query, QueryVariant
 from dialeval.sample import Sample, Turn, Variant
 from dialeval.systems.system import INSTRUCTIONS, with_speakers
 
@@ -66,7 +66,7 @@ class ProbePlan:
             for number, variant in enumerate(self.put_again(query), 1)
         ]
 
-    def put_again(self, query: Query) -> Sequence[Paraphrase]:
+    def put_again(self, query: Query) -> Sequence[QueryVariant]:
         return () if self.protocol == "diversity" else query.variants[: self.paraphrases]
 
     def names(self, query: Query) -> list[str]:

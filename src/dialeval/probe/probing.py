@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dialeval.augment.augmenter import Tally, augment_queries, make_augmenters, watched
-from dialeval.augment.queries import Query, read_queries, wording, write_queries
+from dialeval.augment.queries import Query, normalised_query, read_queries, write_queries
 from dialeval.errors import UsageError
 from dialeval.limits import OWN
 from dialeval.probe.directory import ProbeDirectory
@@ -295,9 +295,9 @@ def _augmented(
 def _without_repeats(queries: Iterable[Query], tally: Tally) -> Iterator[Query]:
     """Leaves out variants that are the query itself; the rule of a release may have kept them."""
     for query in queries:
-        same = wording(query.query)
-        kept = [variant for variant in query.variants if wording(variant.query) != same]
-        dropped = [variant for variant in query.variants if wording(variant.query) == same]
+        same = normalised_query(query.query)
+        kept = [variant for variant in query.variants if normalised_query(variant.query) != same]
+        dropped = [variant for variant in query.variants if normalised_query(variant.query) == same]
         tally.unchanged.update(variant.how for variant in dropped)
         yield replace(query, variants=tuple(kept))
 

@@ -1,4 +1,4 @@
-"""The results of a probe, query by query: wordings, answers, how much they vary, contradictions.
+"""The results of a probe, query by query: variants, answers, how much they vary, contradictions.
 
 It reads a scored run (`dialeval score runs/probe -m diversity -m consistency -o RUN`), or a probe
 that nobody scored, and works with whichever of the two metrics is there. The worst come first:
@@ -33,7 +33,7 @@ Order = Literal["worst", "diversity", "consistency", "file"]
 
 @dataclass(frozen=True)
 class Said:
-    """A wording of the query, and the answer. `contradiction`: how likely it contradicts the
+    """A variant of the query, and the answer. `contradiction`: how likely it contradicts the
     answer to the query itself; None where that is not known."""
 
     query: str
@@ -68,7 +68,7 @@ class ProbedQuery:
 
     @property
     def different(self) -> int:
-        """How many of the answers to the wordings differ from each other."""
+        """How many of the answers to the variants differ from each other."""
         return len({said.response for said in self.answers})
 
     @property

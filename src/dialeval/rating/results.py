@@ -9,7 +9,7 @@ jsonl, csv, parquet   one record per sample, as `agree`, `raters` and `load` rea
 answers               one line of JSON for each answer that counts: who, when, on which page, in
                       which order, attention check or not
 
-Text in CSV that a spreadsheet would run is neutralised (`spreadsheet.py`).
+Text in CSV that a spreadsheet would run is neutralised (`text.py`).
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _is_follow_up(part: Mapping[str, Any]) -> bool:
 
 
 def pairs(row: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[ContradictedPair, ...]:
-    """Earlier turns, or answers to other wordings, the most contradicted first."""
+    """Earlier turns, or answers to other variants, the most contradicted first."""
     if not {"contradictions", "turns"} <= parts.keys():
         return ()
     if row["response"] is None:
@@ -253,7 +253,7 @@ class RatingView:
 
 @dataclass(frozen=True)
 class VariantView:
-    """A wording of a probed query, and the answer to it."""
+    """A variant of a probed query, and the answer to it."""
 
     query: str
     response: str
