@@ -12,6 +12,16 @@ import typer.core
 
 from dialeval.cli.agree import Metrics, Plot, Workers, check_picture, save_picture, usual_workers
 from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.compare_judge import compare_with_judge
+from dialeval.cli.servers import (
+    Concurrency,
+    KeyEnv,
+    MaxRequests,
+    MaxTokens,
+    PriceIn,
+    PriceOut,
+    servers_of,
+)
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -116,6 +126,22 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            metavar="MODEL",
+            help="Ask this language model which answer is better, in both orders, instead of"
+            " comparing scores.",
+            show_default=False,
+        ),
+    ] = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
+    concurrency: Concurrency = None,
+    key_env: KeyEnv = None,
     pairs: Annotated[
         bool, typer.Option("--pairs", help="With more than two sides, show every pair.")
     ] = False,
@@ -139,6 +165,15 @@ def compare(
     from dialeval.cli.show_comparison import show_comparison
     from dialeval.cli.terminal import counting_bar
 
+    servers = servers_of(max_requests, max_tokens, price_in, price_out, concurrency, key_env)
+    if judge is not None:
+        if metric or worst or fail_if_worse or plot or pairs or join == "dialogue":
+            raise UsageError(
+                "--judge compares answers, not scores: leave out --metric, --worst,"
+                " --fail-if-worse, --plot, --pairs and --join dialogue"
+            )
+        compare_with_judge(runs, judge, join, system or (), servers, as_json, quiet)
+        return
     check_picture(plot)
     if junit and not fail_if_worse:
         raise UsageError("--junit writes what --fail-if-worse decides: add it")

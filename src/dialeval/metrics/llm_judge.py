@@ -153,16 +153,26 @@ class LlmJudge(Metric):
     def _block(self, tag: str, lines: Sequence[str]) -> str:
         if not self.protection:
             return f"{tag.capitalize()}:\n" + "\n".join(lines)
-        name = tag.replace(" ", "_")
-        return f"<{name}>\n" + "\n".join(lines) + f"\n</{name}>"
+        return tagged(tag.replace(" ", "_"), lines)
 
     def _escaped(self, text: str) -> str:
-        return " ".join(text.split()).translate(TAGS) if self.protection else text
+        return escaped(text) if self.protection else text
 
     def _wanted(self, quality: Quality) -> str:
         first, last = self.words.choices[0], self.words.choices[-1]
         form = "yes or no" if first == "yes" else f"one digit from {first} to {last}"
         return f"{quality.question}\nReply with {form} and nothing else."
+
+
+def escaped(text: str) -> str:
+    """Returns a text on one line and without angle brackets: it can hold neither a tag nor a
+    turn."""
+    return " ".join(text.split()).translate(TAGS)
+
+
+def tagged(name: str, lines: Sequence[str]) -> str:
+    """Puts escaped lines between two tags."""
+    return f"<{name}>\n" + "\n".join(lines) + f"\n</{name}>"
 
 
 def speakers(turns: Sequence[Turn], last: str) -> list[str]:
