@@ -81,7 +81,7 @@ def _mean_rating(sample: Sample) -> float:
 
 def _filled(scores: Sequence[float | None]) -> Floats:
     """Returns the scores; where there is none, the lowest."""
-    known = np.array([np.nan if one is None else one for one in scores])
+    known: Floats = np.array([np.nan if one is None else one for one in scores])
     known[np.isnan(known)] = np.nanmin(known)
     return known
 
