@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dialeval.options import option
     from dialeval.readers import load
     from dialeval.registry import make_metric
+    from dialeval.report.answers import best, worst
     from dialeval.runs.run import Run, open_run
     from dialeval.sample import Rating, Sample, Turn
     from dialeval.scores import Calibration, Score, Signature
@@ -46,6 +47,7 @@ _HOMES = {
     "Turn": "sample",
     "UsageError": "errors",
     "agree": "human_agreement",
+    "best": "report.answers",
     "check_metric": "check",
     "compare": "agreement.comparison",
     "load": "readers",
@@ -55,6 +57,7 @@ _HOMES = {
     "raters": "human_agreement",
     "score": "scoring",
     "train": "training.run",
+    "worst": "report.answers",
 }
 
 __all__ = [
@@ -72,6 +75,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "agree",
+    "best",
     "check_metric",
     "compare",
     "full",
@@ -82,6 +86,7 @@ __all__ = [
     "raters",
     "score",
     "train",
+    "worst",
 ]
 
 

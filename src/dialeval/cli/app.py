@@ -12,6 +12,7 @@ import typer.core
 
 from dialeval.cli import (
     agree,
+    answers,
     augment,
     compare,
     compose,
@@ -107,6 +108,8 @@ def dialeval(
 
 app.command("score")(score.score)
 app.command("compare", cls=compare.Compare)(compare.compare)
+app.command("worst")(answers.worst)
+app.command("best")(answers.best)
 app.command("agree")(agree.agree)
 app.command("raters")(agree.raters)
 app.command("study")(study.study)

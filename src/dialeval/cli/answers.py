@@ -1,0 +1,103 @@
+"""`dialeval worst RUN`, `dialeval best RUN`: the answers at one end of a metric, with reasons."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from dialeval.cli.arguments import Json
+
+if TYPE_CHECKING:
+    from dialeval.report.answers import RankedAnswer, RankedAnswers
+
+RunDirectory = Annotated[str, typer.Argument(metavar="RUN", help="Name a run.", show_default=False)]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        help="Rank by this metric. Default: judge, or the only metric of the run.",
+        show_default=False,
+    ),
+]
+By = Annotated[
+    Literal["system"] | None,
+    typer.Option("--by", help="Show as many answers of each system.", show_default=False),
+]
+Number = Annotated[int, typer.Option("-n", min=1, help="Show this many answers.")]
+Page = Annotated[
+    Path | None,
+    typer.Option("--page", help="Write the answers as one HTML file.", show_default=False),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the page that is already there.")
+]
+
+
+def worst(
+    run: RunDirectory,
+    metric: Metric = None,
+    by: By = None,
+    n: Number = 10,
+    page: Page = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Show the worst answers of a run, each with the reason for its score."""
+    from dialeval.report.answers import worst as find
+
+    _show(find(run, metric, by=by, n=n), page, overwrite, as_json)
+
+
+def best(
+    run: RunDirectory,
+    metric: Metric = None,
+    by: By = None,
+    n: Number = 10,
+    page: Page = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Show the best answers of a run, each with the reason for its score."""
+    from dialeval.report.answers import best as find
+
+    _show(find(run, metric, by=by, n=n), page, overwrite, as_json)
+
+
+def _show(found: RankedAnswers, page: Path | None, overwrite: bool, as_json: bool) -> None:
+    from dialeval.cli.terminal import say
+
+    if page:
+        found.save(page, overwrite=overwrite)
+    if as_json:
+        typer.echo(json.dumps(found.to_record(), indent=2))
+        return
+    say(f"{found.title}: {len(found):,} of {found.scored:,} in {found.run}", style="bold")
+    for name, group in found.groups.items():
+        if len(found.groups) > 1:
+            say()
+            say(name or "(unnamed)", style="bold")
+        for one in group:
+            _show_answer(one, with_system=len(found.groups) == 1)
+    if page:
+        say(f"wrote {page}", stderr=True)
+
+
+def _show_answer(one: RankedAnswer, with_system: bool) -> None:
+    from dialeval.cli.terminal import say
+
+    say()
+    say(
+        f"{one.rank:>3}. {one.score:.3g}  {one.id}"
+        + f" ({one.system})" * bool(with_system and one.system)
+    )
+    before = one.context if one.response is not None else one.context[:-1]
+    if before:
+        say(f"     before: {before[-1]}", style="dim")
+    said = one.response if one.response is not None else one.context[-1] if one.context else ""
+    say(f"     answer: {said}")
+    if one.reason:
+        say(f"     reason: {one.reason}", style="yellow")
