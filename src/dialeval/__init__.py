@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dialeval.runs.run import Run, open_run
     from dialeval.sample import Rating, Sample, Turn
     from dialeval.scores import Calibration, Score, Signature
-    from dialeval.scoring import score
+    from dialeval.scoring import add_metrics, score
     from dialeval.training.run import train
 
 _HOMES = {
@@ -46,6 +46,7 @@ _HOMES = {
     "Signature": "scores",
     "Turn": "sample",
     "UsageError": "errors",
+    "add_metrics": "scoring",
     "agree": "human_agreement",
     "best": "report.answers",
     "check_metric": "check",
@@ -74,6 +75,7 @@ __all__ = [
     "Turn",
     "UsageError",
     "__version__",
+    "add_metrics",
     "agree",
     "best",
     "check_metric",

@@ -1,7 +1,8 @@
-"""`score`: the one function that judges."""
+"""`score`: the one function that judges. `add_metrics` lets a metric join a finished run."""
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 import weakref
@@ -73,24 +74,20 @@ def score(
     chosen = make_metrics([metrics] if isinstance(metrics, str) else metrics, preset)
 
     def score_into(directory: Path) -> Run:
-        from dialeval.engine.job import Job
-        from dialeval.runs.run import open_run
-
-        source = models or _built_in_models(chosen, servers)
-        spread = _ray_workers(chosen, source, ray_address, workers) if on == "ray" else None
-        with _answer_cache(chosen if spread is None else (), cache) as answers:
-            Job(
-                directory,
-                chosen,
-                models=source,
-                cache=answers,
-                workers=spread,
-                calibrations=calibrations,
-                overwrite=overwrite,
-                progress=progress or usual_progress("scoring"),
-                about_data=lambda: _about(samples),
-            ).run(samples)
-        return open_run(directory)
+        return _scored(
+            directory,
+            samples,
+            chosen,
+            models,
+            cache,
+            calibrations,
+            overwrite,
+            progress,
+            on == "ray",
+            ray_address,
+            workers,
+            servers,
+        )
 
     if out is not None:
         return score_into(Path(out))
@@ -102,6 +99,113 @@ def score(
         raise
     weakref.finalize(run, shutil.rmtree, temporary, ignore_errors=True)
     return run
+
+
+def add_metrics(
+    run: Run | str | Path,
+    metrics: str | Iterable[str | Metric],
+    *,
+    overwrite: bool = False,
+    preset: str = "",
+    models: ModelSource | None = None,
+    cache: str | Path | None = None,
+    calibrations: Mapping[str, Calibration] | None = None,
+    progress: Progress | None = None,
+    on: str = "local",
+    ray_address: str = "",
+    workers: int | None = None,
+    servers: Servers | None = None,
+) -> Run:
+    """Scores the samples of a finished run with more metrics, which join it; returns the run.
+
+    What is there is not scored again. An addition that was killed goes on where it stopped;
+    `overwrite` starts it again. The other parameters are those of `score`.
+    """
+    from dialeval.engine.adding import adding_place, finish_addition, join_addition
+    from dialeval.runs.directory import RunDirectory
+    from dialeval.runs.run import Run as Opened
+    from dialeval.runs.run import open_run
+
+    _check_place(on, ray_address, workers, cache)
+    directory = run.directory if isinstance(run, Opened) else Path(run)
+    chosen = make_metrics([metrics] if isinstance(metrics, str) else metrics, preset)
+    if not (directory / "manifest.json").is_file():
+        return open_run(directory)  # says what lies there instead
+    with RunDirectory(directory).exclusive():
+        finish_addition(directory)
+        there = open_run(directory)
+        missing = [metric for metric in chosen if metric.label not in there.metrics]
+        _check_same(there, [one for one in chosen if one not in missing], models, servers)
+        if missing:
+            added = _scored(
+                adding_place(directory),
+                there.samples(),
+                missing,
+                models,
+                cache,
+                calibrations,
+                overwrite,
+                progress,
+                on == "ray",
+                ray_address,
+                workers,
+                servers,
+            )
+            join_addition(there, added)
+    return open_run(directory)
+
+
+def _check_same(
+    run: Run, metrics: Sequence[Metric], models: ModelSource | None, servers: Servers | None
+) -> None:
+    """A metric that is there already must be the one that was asked for."""
+    from dialeval.engine.answers import NoModels
+    from dialeval.engine.chunk import fingerprints
+
+    weights = fingerprints(metrics, models or _built_in_models(metrics, servers) or NoModels())
+    for metric in metrics:
+        asked = metric.signature(weights)
+        fields = [one for one in run.signatures[metric.label].fields if one[0] != "calibration"]
+        there = dataclasses.replace(run.signatures[metric.label], fields=tuple(fields))
+        if there.short() != asked.short():
+            raise UsageError(
+                f"{run.directory} has {metric.label} already, measured in another way:\n"
+                f"  there: {there}\n  here:  {asked}\nScore into another run instead."
+            )
+
+
+def _scored(
+    directory: Path,
+    samples: Iterable[Sample],
+    metrics: Sequence[Metric],
+    models: ModelSource | None,
+    cache: str | Path | None,
+    calibrations: Mapping[str, Calibration] | None,
+    overwrite: bool,
+    progress: Progress | None,
+    on_ray: bool,
+    ray_address: str,
+    workers: int | None,
+    servers: Servers | None,
+) -> Run:
+    from dialeval.engine.job import Job
+    from dialeval.runs.run import open_run
+
+    source = models or _built_in_models(metrics, servers)
+    spread = _ray_workers(metrics, source, ray_address, workers) if on_ray else None
+    with _answer_cache(metrics if spread is None else (), cache) as answers:
+        Job(
+            directory,
+            metrics,
+            models=source,
+            cache=answers,
+            workers=spread,
+            calibrations=calibrations,
+            overwrite=overwrite,
+            progress=progress or usual_progress("scoring"),
+            about_data=lambda: _about(samples),
+        ).run(samples)
+    return open_run(directory)
 
 
 def _check_place(on: str, ray_address: str, workers: int | None, cache: str | Path | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -39,6 +39,9 @@ from dialeval.cli.servers import (
 from dialeval.errors import UsageError
 from dialeval.limits import USUAL
 
+if TYPE_CHECKING:
+    from dialeval.runs.run import Run
+
 
 def score(
     files: Files,
@@ -59,6 +62,15 @@ def score(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing run.")
     ] = False,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC",
+            help="Let this metric join a finished run, which is named in place of the files."
+            " Nothing is scored again. Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
     calibration: Annotated[
         Path | None,
         typer.Option(
@@ -128,20 +140,42 @@ def score(
     row per system. -o stores the run; repeat the command to resume it after an interruption.
     """
     import dialeval
-    from dialeval.cli.show import show_answers, show_score_table, show_warnings, show_workers
+    from dialeval.cli.show import show_warnings
     from dialeval.cli.terminal import progress_bar, say, share_done
     from dialeval.registry import DEFAULT_METRICS, make_metrics
     from dialeval.runs.table import count
 
+    calibrations = dialeval.open_run(calibration).calibrations if calibration else None
+    servers = servers_of(max_requests, max_tokens, price_in, price_out, concurrency, key_env)
+    if add:
+        reading = (format, map, rating, scale, limit, seed, skip_bad, system_prompt != "leave-out")
+        if metric or out or estimate or any(reading) or len(files) != 1:
+            raise UsageError(
+                "--add takes one finished run, and neither -m, -o, --estimate nor options of reading:"
+                f" dialeval score --add {add[0]} RUN"
+            )
+        with progress_bar("scoring", quiet=quiet or as_json) as update:
+            run = dialeval.add_metrics(
+                files[0],
+                add,
+                overwrite=overwrite,
+                preset=preset,
+                calibrations=calibrations,
+                progress=lambda done, read: update(done, None),
+                on=on,
+                ray_address=ray_address,
+                workers=workers,
+                servers=servers,
+            )
+        _show(run, files[0], parts, as_json, quiet)
+        return
     samples = load_samples(
         files, format, map, rating, scale, limit, seed, skip_bad, system_prompt, largest_record
     )
-    servers = servers_of(max_requests, max_tokens, price_in, price_out, concurrency, key_env)
     if estimate:
         chosen = make_metrics(metric or DEFAULT_METRICS, preset)
         show_estimate(samples, chosen, servers.budget, as_json)
         return
-    calibrations = dialeval.open_run(calibration).calibrations if calibration else None
     with progress_bar("scoring", quiet=quiet or as_json) as update:
         run = dialeval.score(
             samples,
@@ -161,13 +195,23 @@ def score(
             f"nothing was scored: all of {count(samples.skipped, 'record')} have errors. See:"
             f" dialeval data check {' '.join(files)}"
         )
+    if verbose and not quiet and not as_json:  # otherwise the notes of the table count them
+        show_warnings(samples.counts, verbose)
+    # Without -m the parts are the sub-judgements of the judge.
+    _show(run, str(out) if out else None, parts or (not metric and not as_json), as_json, quiet)
+    if out is None and not (quiet or as_json):
+        say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")
+
+
+def _show(run: Run, place: str | None, parts: bool, as_json: bool, quiet: bool) -> None:
+    from dialeval.cli.show import show_answers, show_score_table, show_workers
+    from dialeval.cli.terminal import say
+
     if as_json:
-        summary = {"run": str(out) if out else None, "table": run.table(parts).to_records()}
+        summary = {"run": place, "table": run.table(parts).to_records()}
         typer.echo(json.dumps(summary | {"manifest": run.manifest}, indent=2))
         return
-    if verbose and not quiet:  # otherwise the notes of the table count them
-        show_warnings(samples.counts, verbose)
-    show_score_table(run.table(parts or not metric))
+    show_score_table(run.table(parts))
     if not quiet:
         last = run.history[-1] if run.history else {}
         show_answers(last.get("answers", {}))
@@ -175,5 +219,3 @@ def score(
         show_workers(last.get("workers", {}))
         for problem in last.get("damaged", ()):
             say(f"{problem}; it was made again", stderr=True, style="yellow")
-    if out is None and not quiet:
-        say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")

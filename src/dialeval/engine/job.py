@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.engine.adding import added_labels
 from dialeval.engine.answers import AnswerCache, AnswerCounts, Answerer, NoModels
 from dialeval.engine.chunk import Chunk, ThisProcess, Workers, count_again, fingerprints
 from dialeval.errors import UsageError
@@ -276,13 +277,21 @@ class Job:
     def _check_is_this_run(self, samples: Iterable[Sample]) -> None:
         """Checks that a finished run is the one that was asked for; it is then left as it is."""
         run = open_run(self.directory.path)
-        there = [_without_calibration(signature) for signature in run.signatures.values()]
-        different = "metrics" if list(self._signatures.values()) != there else ""
-        given_there = {m["label"] for m in run.manifest["metrics"] if m["calibration_given"]}
+        there = {label: _without_calibration(one) for label, one in run.signatures.items()}
+        later = added_labels(run)
+        first = [signature for label, signature in there.items() if label not in later]
+        asked = list(self._signatures.values())
+        different = "" if asked in (first, list(there.values())) else "metrics"
+        given_there = {
+            m["label"]
+            for m in run.manifest["metrics"]
+            if m["calibration_given"] and m["label"] in self._signatures
+        }
         given_here = {
             m.label for m in self.metrics if not self._given.keys().isdisjoint(scaled_columns(m))
         }
-        if given_here != given_there or (self._given and self._given != run.calibrations):
+        scales = {name: run.calibrations.get(name) for name in self._given}
+        if given_here != given_there or self._given != scales:
             different = "calibration"
         if not different:
             digest = hashlib.sha256()

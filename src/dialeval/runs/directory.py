@@ -9,6 +9,7 @@
                        polars, DuckDB and Spark read as one table, too
       manifest.json    signatures, options, data digest, versions, counts, calibration, summary,
                        the sha256 of the scores and of itself
+      adding/          while a metric joins the finished run: `engine/adding.py`
 
 A run without a manifest is unfinished. One process at a time may write.
 """
@@ -35,7 +36,18 @@ DIGEST_KEY = b"dialeval.chunk.sha256"
 """In the footer of a chunk: what its job asked for, and its samples."""
 
 SHARD_DIGITS = 32
-CONTENTS = ("job.json", "shards", "history.jsonl", "scores.parquet", "manifest.json", ".lock")
+ADDING = "adding"
+"""Where metrics that join a finished run are scored (`engine/adding.py`)."""
+
+CONTENTS = (
+    "job.json",
+    "shards",
+    "history.jsonl",
+    "scores.parquet",
+    "manifest.json",
+    ".lock",
+    ADDING,
+)
 
 
 class RunDirectory:

@@ -257,6 +257,8 @@ class _Manifest(Fields):
             self.wrong("metrics", f"{shown(label)} occurs twice")
         for number, one in enumerate(self.records(manifest.get("systems"), "systems")):
             self.system(one, f"systems[{number}]", labels)
+        for number, one in enumerate(self.records(manifest.get("added", []), "added")):
+            self.texts(self.mapping(one, f"added[{number}]").get("metrics"), f"added[{number}]")
         if manifest["run_format"] != UNSEALED or "files" in manifest:
             self.files(self.mapping(manifest.get("files"), "files"))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import DialevalError, UsageError
+from dialeval.runs.directory import ADDING
 from dialeval.runs.manifest import check_files, read_manifest
 from dialeval.runs.table import ScoreTable, score_table
 from dialeval.sample import Sample
@@ -170,6 +171,11 @@ def open_run(directory: str | Path) -> Run:
     if not (path / "manifest.json").is_file():
         raise UsageError(_why_no_run(path))
     manifest = read_manifest(path)
+    if (path / ADDING / "joined" / "manifest.json").is_file():
+        raise UsageError(
+            f"{path}: a metric was joining this run, and was interrupted at the very end. Repeat"
+            f" the command: dialeval score --add METRIC {path}"
+        )
     if not score_files(path):
         raise UsageError(f"{path} is damaged: scores.parquet is missing. {SCORE_AGAIN}")
     check_files(path, manifest)
