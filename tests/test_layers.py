@@ -20,7 +20,7 @@ LAYERS = (
     "check engine metrics models readers",
     "agreement generation",
     "augment compose rating report scoring systems",
-    "human_agreement preferences probe training web",
+    "human_agreement preferences probe training watching web",
     "full dialeval",
     "doctor pytest_plugin studies",
     "cli",

@@ -19,6 +19,7 @@ from dialeval.version import __version__
 if TYPE_CHECKING:
     from dialeval import full
     from dialeval.agreement.comparison import compare
+    from dialeval.agreement.trend import trend
     from dialeval.check import check_metric
     from dialeval.errors import DialevalError, InputError, UsageError
     from dialeval.human_agreement import agree, raters
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dialeval.scores import Calibration, Score, Signature
     from dialeval.scoring import add_metrics, score
     from dialeval.training.run import train
+    from dialeval.watching import watch
 
 _HOMES = {
     "Calibration": "scores",
@@ -58,6 +60,8 @@ _HOMES = {
     "raters": "human_agreement",
     "score": "scoring",
     "train": "training.run",
+    "trend": "agreement.trend",
+    "watch": "watching",
     "worst": "report.answers",
 }
 
@@ -88,6 +92,8 @@ __all__ = [
     "raters",
     "score",
     "train",
+    "trend",
+    "watch",
     "worst",
 ]
 

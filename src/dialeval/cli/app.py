@@ -28,6 +28,8 @@ from dialeval.cli import (
     serve,
     study,
     train,
+    trend,
+    watch,
 )
 from dialeval.version import __version__
 
@@ -110,6 +112,8 @@ app.command("score")(score.score)
 app.command("compare", cls=compare.Compare)(compare.compare)
 app.command("worst")(answers.worst)
 app.command("best")(answers.best)
+app.command("watch")(watch.watch)
+app.command("trend")(trend.trend)
 app.command("agree")(agree.agree)
 app.command("raters")(agree.raters)
 app.command("study")(study.study)
