@@ -148,6 +148,7 @@ METRICS: Registry[type[Metric]] = Registry(
     "dialeval metrics",
     {
         "length": "dialeval.metrics.length:Length",
+        "flags": "dialeval.metrics.flags:Flags",
         "distinct": "dialeval.metrics.distinct:Distinct",
         "bleu": "dialeval.metrics.bleu:Bleu",
         "rouge": "dialeval.metrics.rouge:Rouge",
