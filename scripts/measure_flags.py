@@ -2,9 +2,9 @@
 
     python scripts/measure_flags.py [--skip 4000] [--limit 5000] [--show 3] [SET...]
 
-Without a name: corpora of chats between people, by name (`dialeval data`), some answers of each. The
-first 4000 were looked at while the rules were written, so they are left out. Prints how many of a
-thousand answers have each flag, and examples with --show.
+Without a name: corpora of chats between people, by name (`dialeval data`), some answers of each.
+The first 4000 were looked at while the rules were written, so they are left out. Prints how many of
+a thousand answers have each flag, and examples with --show.
 """
 
 from __future__ import annotations

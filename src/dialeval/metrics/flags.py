@@ -6,7 +6,7 @@
     leaked-prompt  it shows instructions or speaks as a model: "You are a helpful assistant", "As an
                    AI language model", tokens of a chat template, or eight words in a row of an
                    instruction among the facts (`--system-prompt facts` puts it there)
-    other-language it is in another language or script than the conversation (`languages.py`),
+    other-language it is in another language or script than the conversation (`text.py`),
                    unless the last turn names that language: "How do you say it in French?"
     empty          it says nothing, or holds a placeholder such as "null" or "[object Object]"
     cut-off        it ends on a word that ends no sentence ("because the"), on a comma after eight
@@ -27,12 +27,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dialeval.languages import NAMES, language_of
 from dialeval.metric import Metric, Part
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
-from dialeval.words import FUNCTION_WORDS
+from dialeval.text import FUNCTION_WORDS, NAMES, language_of
 
 FAULTS = {
     "refusal": "refuses",
