@@ -18,6 +18,7 @@ can be compared, and `dialeval trend runs/live` shows them.
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ from dialeval.strict_json import Fields, read_object
 LEDGER = "watched.json"
 BETWEEN = "#"
 """Between the file and the id that a sample has in it: files may use the same ids."""
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 Stamp = tuple[int, int]
 
@@ -227,7 +230,9 @@ def _read_ledger(path: Path, metrics: Sequence[str]) -> dict[str, Any]:
         given = fields.mapping(entry, f"files.{name}")
         fields.count(given.get("size"), f"files.{name}.size")
         fields.count(given.get("changed"), f"files.{name}.changed")
-        fields.text(given.get("day"), f"files.{name}.day")
+        day = fields.text(given.get("day"), f"files.{name}.day")
+        if not _DAY.fullmatch(day):  # it becomes the name of a directory
+            fields.wrong(f"files.{name}.day", "is no day such as 2026-11-18")
     fields.complain()
     if list(known) != list(metrics):
         raise UsageError(

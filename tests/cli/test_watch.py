@@ -114,6 +114,24 @@ def test_the_runs_may_lie_in_the_folder_and_other_metrics_are_refused(tmp_path, 
         Watcher(chats / "a.jsonl", tmp_path, ("length",))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"2026-11-16"', '"../../elsewhere"', "files.a.jsonl.day: is no day such as"),
+        ('"2026-11-16"', "7", "files.a.jsonl.day"),
+        ('"size": ', '"size": -', "files.a.jsonl.size"),
+        ('"files": {', '"files": [{', "watched.json"),
+    ],
+)
+def test_a_damaged_list_of_files_is_told_with_its_field(tmp_path, chats, old, new, message):
+    write(chats / "a.jsonl", 2)
+    watcher(tmp_path).look()
+    ledger = tmp_path / "live" / "watched.json"
+    ledger.write_text(ledger.read_text().replace(old, new))
+    with pytest.raises(library.DialevalError, match=message):
+        watcher(tmp_path).look()
+
+
 def test_from_watch_to_an_alarm_in_two_commands(dialeval, tmp_path, chats):
     for day in range(4):
         write(chats / f"{day}.jsonl", 4, day=day)

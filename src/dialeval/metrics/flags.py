@@ -18,7 +18,7 @@ usual words, and nothing that is meant but not said. Refusals, prompts, ends and
 in English only. A short answer with a foreign phrase ("C'est la vie.") counts as another language.
 `judge` rates politeness and language by a model; it knows neither refusals nor prompts.
 
-`scripts/measure_flags.py` counts the flags on answers that people wrote; docs/flags.md has them.
+`scripts/measure_flags.py` counts the flags on answers that people wrote; docs/decide.md has them.
 """
 
 from __future__ import annotations
