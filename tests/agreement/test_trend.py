@@ -165,9 +165,9 @@ def test_it_can_be_kept_and_drawn(day, tmp_path):
     record = json.loads(json.dumps(found.to_record()))
     assert record["alarm"] is True
     assert [one["name"] for one in record["points"]] == list("abcde")
-    from dialeval.pictures.svg import to_svg
+    from dialeval.pictures.drawing import to_svg
 
-    picture = to_svg(found.draw())
+    picture = to_svg(found.plot())
     assert "e: 1 (40 dialogues)" in picture
     assert "ALARM" in picture
 

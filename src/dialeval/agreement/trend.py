@@ -120,8 +120,8 @@ class Trend:
     def to_record(self) -> dict[str, Any]:
         return asdict(self) | {"alarm": self.alarm, "sentence": self.sentence()}
 
-    def draw(self) -> Drawing:
-        """The means with their intervals; runs with an alarm in another colour."""
+    def plot(self) -> Drawing:
+        """The picture of `dialeval trend --plot`: means with intervals; alarms stand out."""
         return _draw(self)
 
 

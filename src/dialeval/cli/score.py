@@ -151,8 +151,8 @@ def score(
         reading = (format, map, rating, scale, limit, seed, skip_bad, system_prompt != "leave-out")
         if metric or out or estimate or any(reading) or len(files) != 1:
             raise UsageError(
-                "--add takes one finished run, and neither -m, -o, --estimate nor options of reading:"
-                f" dialeval score --add {add[0]} RUN"
+                "--add takes one finished run, and neither -m, -o, --estimate nor options of"
+                f" reading: dialeval score --add {add[0]} RUN"
             )
         with progress_bar("scoring", quiet=quiet or as_json) as update:
             run = dialeval.add_metrics(

@@ -61,7 +61,7 @@ def trend(
     check_picture(plot)
     found = find(*runs, metric=metric, system=system, alpha=alpha)
     if plot:
-        save_picture(found.draw(), plot, quiet or as_json)
+        save_picture(found.plot(), plot, quiet or as_json)
     if as_json:
         typer.echo(json.dumps(found.to_record(), indent=2))
     else:

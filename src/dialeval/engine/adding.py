@@ -69,7 +69,11 @@ def join_addition(run: Run, added: Run) -> None:
     write_json(joined / NAME, manifest)
     history = added.history[-1] if added.history else {}
     finish_addition(run.directory)
-    told = {name: history[name] for name in ("answers", "workers", "damaged") if name in history}
+    told = {
+        name: history[name]
+        for name in ("answers", "workers", "servers", "damaged")
+        if name in history
+    }
     RunDirectory(run.directory).record("added", metrics=added.metrics, **told)
 
 
