@@ -129,7 +129,8 @@ def _files(sums: str) -> tuple[File, ...]:
 
 
 def _parts(model: str) -> tuple[Part, ...]:
-    """The rows of `parts.tsv` about one model: model, package, version, sha256, size, member."""
+    """Returns the rows of `parts.tsv` about one model: model, package, version, sha256, size,
+    member."""
     table = resources.files("dialeval.model_store").joinpath("parts.tsv").read_text("utf-8")
     rows = (line.split("\t") for line in table.splitlines() if line.startswith(f"{model}\t"))
     return tuple(
@@ -527,7 +528,7 @@ CATALOGUE: Mapping[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 
 def find_entry(name: str) -> Entry | None:
-    """The entry of this name, or the one whose weights are this hub repository."""
+    """Finds the entry of this name, or the one whose weights are this hub repository."""
     if name in CATALOGUE:
         return CATALOGUE[name]
     for entry in CATALOGUE.values():

@@ -27,13 +27,14 @@ from dialeval.storage import models_directory, write_json
 
 
 def gguf_fingerprint(gguf: Path) -> str:
-    """The identity of a GGUF file that somebody brought."""
+    """Returns the identity of a GGUF file that somebody brought."""
     sha256 = KnownDigests().of(gguf)
     return fingerprint_of({"gguf": sha256}, sha256, CONVERSION)
 
 
 def converted(gguf: Path, progress: FetchProgress = silent_fetch) -> Path:
-    """The directory of safetensors made from somebody's own GGUF file, in the model cache."""
+    """Returns the directory of safetensors made from somebody's own GGUF file, in the model
+    cache."""
     fingerprint = gguf_fingerprint(gguf)
     destination = models_directory() / f"gguf-{fingerprint.partition('-')[0]}"
     with prepared(destination, fingerprint, gguf.name, progress) as work:
@@ -102,7 +103,7 @@ def _pretokenizer(gguf: Path) -> str:
 
 
 def _digits_first() -> Any:
-    """What `smollm` means: every digit apart, then GPT-2's rule.
+    """Returns what `smollm` means: every digit apart, then GPT-2's rule.
 
     transformers applies GPT-2's rule alone to any GGUF, which splits the white space before a
     number ("\\n\\n1", two spaces and a digit) in another way than the model was trained with.

@@ -36,7 +36,7 @@ def parse_hub(name: str) -> Hub | None:
 
 
 def find_snapshot(hub: Hub) -> Path | None:
-    """Where the hub's cache holds this model with its weights. Never asks the network."""
+    """Returns where the hub's cache holds this model with its weights. Never asks the network."""
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
@@ -50,7 +50,7 @@ def find_snapshot(hub: Hub) -> Path | None:
 
 
 def damaged(snapshot: Path, digest: Callable[[Path], str]) -> list[Path]:
-    """The files of a snapshot that are not what they were when they were fetched.
+    """Returns the files of a snapshot that are not what they were when they were fetched.
 
     The files of a snapshot are links. What they point to is named after its own hash: sha256 for
     large files, git's sha1 for small ones. So no network is needed. (Where the hub's cache holds no
@@ -78,7 +78,7 @@ def commit_of(snapshot: Path) -> str:
 
 
 def choose_files(names: Sequence[str]) -> list[str]:
-    """The files to fetch out of all the files of a repository."""
+    """Returns the files to fetch out of all the files of a repository."""
 
     def matching(patterns: Sequence[str]) -> list[str]:
         return [
@@ -141,7 +141,7 @@ def _compare(path: Path, listed: Any, model: str) -> None:
 
 
 def _remove(path: Path) -> None:
-    """The link and what it points to, so that the hub's library fetches it again."""
+    """Removes the link and what it points to, so that the hub's library fetches it again."""
     real = path.resolve()
     path.unlink()
     real.unlink(missing_ok=True)

