@@ -65,7 +65,7 @@ def column_names(source: Source) -> list[str]:
 
 
 def rows(source: Source, wanted: Callable[[list[str]], list[str]] = lambda names: names) -> Rows:
-    """The rows with the columns that are `wanted` of those that there are."""
+    """Yields the rows with the columns that are `wanted` of those that there are."""
     number = 0
     with opened(source) as table:
         if len(table.names) > source.limits.columns:
@@ -146,7 +146,8 @@ def _in_memory(source: InMemory) -> Columns:
 
 
 def _dataset_files(folder: Path) -> list[Path]:
-    """The Arrow files of a folder that `datasets` wrote, in their order; none where it is none."""
+    """Returns the Arrow files of a folder that `datasets` wrote, in their order; none where it is
+    none."""
     if splits := _json_object(folder / "dataset_dict.json").get("splits"):
         names = [str(name) for name in splits if os.sep not in str(name)]
         return [path for name in names for path in _dataset_files(folder / name)]
@@ -189,7 +190,7 @@ def _rows_of(batches: Any, columns: list[str], limits: Limits) -> Rows:
 
 
 def rows_within(file: Any, columns: list[str], limits: Limits) -> Iterator[dict[str, Any]]:
-    """The rows, of which none may be larger than the limits, in memory that they bound.
+    """Yields the rows, of which none may be larger than the limits, in memory that they bound.
 
     A few kB can hold the same large text a thousand times, by a dictionary. So texts are read as
     dictionaries, and spelled out where that is little; else one row at a time. Texts within lists
@@ -212,7 +213,7 @@ def rows_within(file: Any, columns: list[str], limits: Limits) -> Iterator[dict[
 
 
 def _spelled_out(batch: Any, before: int, limits: Limits) -> Rows:
-    """The rows of a batch: all at once where they are small, else one at a time."""
+    """Yields the rows of a batch: all at once where they are small, else one at a time."""
     import pyarrow as pa
 
     if sum(map(_size, batch.columns)) <= limits.record:
@@ -227,7 +228,7 @@ def _spelled_out(batch: Any, before: int, limits: Limits) -> Rows:
 
 
 def _spelled(kind: Any) -> Any:
-    """The type without dictionaries."""
+    """Returns the type without dictionaries."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -246,7 +247,7 @@ def _spelled(kind: Any) -> Any:
 
 
 def _size(array: Any) -> int:
-    """How many bytes its texts have at most, spelled out."""
+    """Returns how many bytes its texts have at most, spelled out."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -292,19 +293,20 @@ class InMemory(Source):
 
 
 def has_stream(given: object) -> bool:
-    """Whether this offers its rows to Arrow."""
+    """Returns whether this offers its rows to Arrow."""
     return hasattr(given, "__arrow_c_stream__")
 
 
 def is_in_memory(given: object) -> bool:
-    """Whether these are records, and not the name of a file."""
+    """Returns whether these are records, and not the name of a file."""
     return has_stream(given) or (
         isinstance(given, Iterable) and not isinstance(given, str | bytes | os.PathLike | Mapping)
     )
 
 
 def holds_records(given: object) -> bool:
-    """Whether these are records, and not samples. What can be read only once is not looked at."""
+    """Returns whether these are records, and not samples. What can be read only once is not looked
+    at."""
     if has_stream(given) or isinstance(given, Iterator) or not isinstance(given, Iterable):
         return has_stream(given)
     return isinstance(next(iter(given), None), Mapping)

@@ -118,7 +118,7 @@ def _messages(value: Any) -> Any:
 
 
 def _system(record: Mapping[str, Any], key: str, place: Place) -> tuple[str, str]:
-    """The name of the chatbot, and its instructions."""
+    """Returns the name of the chatbot, and its instructions."""
     model = fields.name(record.get("model"), "model", place)
     system = record.get("system")
     if system is None:

@@ -26,7 +26,8 @@ NEEDED = ("messages", "response", "context", *ANSWERS, *PROMPTS)
 
 
 def columns(source: Source) -> frozenset[str]:
-    """The keys of the first record, or the names of the columns; empty where there are none."""
+    """Returns the keys of the first record, or the names of the columns; empty where there are
+    none."""
     if source.known_columns is None:
         source.known_columns = frozenset(_columns(source))
     return source.known_columns
@@ -58,8 +59,8 @@ def records(source: Source, place: Place) -> Iterator[tuple[int, Any]]:
 
 
 def check_paths(source: Source, options: ReadOptions) -> None:
-    """A name that nothing in the start of the file goes by is a slip of the pen: one error, not
-    one for each record."""
+    """Refuses a column name that does not occur in the start of the file: one error, not one for
+    each record."""
     mapped = [(field, options.columns[field]) for field in NEEDED if field in options.columns]
     if not mapped:
         return

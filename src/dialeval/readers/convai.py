@@ -99,7 +99,7 @@ def _turns_convai2(value: object, place: Place) -> tuple[Turn, ...]:
 
 
 def _bot(record: Mapping[str, Any], place: Place) -> str:
-    """The participant of the class Bot; either of the two may be it."""
+    """Returns the participant of the class Bot; either of the two may be it."""
     for key in ("participant1_id", "participant2_id"):
         who = record.get(key)
         if isinstance(who, dict) and who.get("class") == "Bot":

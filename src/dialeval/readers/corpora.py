@@ -244,7 +244,7 @@ def recognises_topical_chat(source: Source) -> bool:
 
 
 def _outer_keys(source: Source) -> set[str]:
-    """The keys of a whole record on the first line; that of JSON Lines is not ours."""
+    """Returns the keys of a whole record on the first line; that of JSON Lines is not ours."""
     return first_keys(source) if source.text_head.partition("\n")[0].endswith("}") else set()
 
 

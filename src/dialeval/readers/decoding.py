@@ -49,7 +49,7 @@ def as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def whole_characters(block: bytes) -> int:
-    """Where to cut a block without a line end: not inside a UTF-8 character."""
+    """Returns where to cut a block without a line end: not inside a UTF-8 character."""
     for back in range(1, min(4, len(block)) + 1):
         byte = block[-back]
         if byte < 0x80:
@@ -71,7 +71,8 @@ def decode(raw: bytes, place: Place, line: int, column: int) -> str:
 
 
 def _decode_line(raw: bytes, place: Place, line: int, column: int) -> str:
-    """The bytes that are UTF-8 as such, each other byte as Windows-1252; one warning per line."""
+    """Returns the bytes that are UTF-8 as such, each other byte as Windows-1252; one warning per
+    line."""
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -116,7 +117,7 @@ def is_compressed(start: bytes) -> bool:
 
 
 def decompressed(stream: Rejoined) -> Iterator[bytes]:
-    """The blocks of the stream."""
+    """Yields the blocks of the stream."""
     try:
         if stream.start.startswith(GZIP):
             yield from _gzip(stream)

@@ -54,7 +54,7 @@ _ANSWERS = {"response", "context", *ANSWERS, *PROMPTS}
 
 
 def detect(source: Source, without: str = "", columns: Collection[str] = ()) -> Reader:
-    """The reader for this source, if need be another one than the plugin that failed on it;
+    """Returns the reader for this source, if need be another one than the plugin that failed on it;
     `UnreadableError` where there is none. `columns` are the fields that the user has mapped: who
     says where the response is has a plain file, who says where the messages are has a chat."""
     in_columns = is_arrow(source)
@@ -99,7 +99,8 @@ PACKED = (".gz", ".zst", ".bz2", ".xz")
 
 
 def log_files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The files in a folder and the folders in it that are logs by their names, and the others."""
+    """Returns the files in a folder and the folders in it that are logs by their names, and the
+    others."""
     logs: list[Path] = []
     others: list[Path] = []
     for place, folders, names in os.walk(folder):
@@ -112,12 +113,12 @@ def log_files(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def formats() -> dict[str, str]:
-    """Name of each format -> what it is, in the order in which they are tried."""
+    """Returns what each format is, by name, in the order in which they are tried."""
     return {name: READERS.get(name).summary for name in order()}
 
 
 def order() -> list[str]:
-    """Of the readers that can be loaded."""
+    """Returns the names of the readers that can be loaded, in order."""
     own = (*SPECIFIC, *LOGS, *PLAIN)
     plugins = [name for name in READERS.working() if name not in own]
     return [*SPECIFIC, *plugins, *LOGS, *PLAIN]

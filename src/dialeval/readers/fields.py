@@ -47,7 +47,7 @@ _NAMES = {
 
 
 def kind(value: object) -> str:
-    """What a value is, in words for a message."""
+    """Returns what a value is, in words for a message."""
     return _NAMES.get(type(value), type(value).__name__)
 
 
@@ -56,7 +56,7 @@ def expected(what: str, value: object) -> str:
 
 
 def text(value: object, field: str, place: Place) -> str:
-    """A text that must be there."""
+    """Reads a text that must be present."""
     if isinstance(value, str):
         return value
     place.error(field, "missing" if value is None else expected("text", value))
@@ -64,7 +64,7 @@ def text(value: object, field: str, place: Place) -> str:
 
 
 def name(value: object, field: str, place: Place) -> str:
-    """A text that may be absent; whole numbers are taken too, as ids often are numbers."""
+    """Reads a text that may be absent; whole numbers are taken too, as ids often are numbers."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -86,7 +86,7 @@ def response(value: object, place: Place) -> str:
 
 
 def texts(value: object, field: str, place: Place) -> tuple[str, ...]:
-    """One text or a list of them, without the empty ones."""
+    """Reads one text or a list of them, without the empty ones."""
     if value is None:
         return ()
     if isinstance(value, str):
@@ -128,7 +128,7 @@ def without_prefix(spoken: str, context: Sequence[Turn]) -> str:
 
 
 def turns(value: object, field: str, place: Place) -> tuple[Turn, ...]:
-    """A context: text with a line per turn, a list of texts, or a list of {speaker, text}."""
+    """Reads a context: text with a line per turn, a list of texts, or a list of {speaker, text}."""
     if type(value) is tuple:  # made by the reader itself
         return value
     if type(value) is list and value and type(value[0]) is dict:
@@ -168,7 +168,7 @@ def alternating(context: Sequence[Turn]) -> tuple[Turn, ...]:
 
 
 def record(value: object, place: Place) -> Mapping[str, Any]:
-    """A JSON object; anything else is reported and read as an empty one."""
+    """Reads a JSON object; anything else is reported and read as an empty one."""
     if isinstance(value, dict):
         return value
     place.error("", expected("an object", value))
@@ -195,7 +195,8 @@ class Items:
 
 
 def usable(samples: Iterable[Sample], place: Place) -> Iterator[Sample]:
-    """The samples of one record if making them reports no error; otherwise it counts as skipped."""
+    """Yields the samples of one record if making them reports no error; otherwise it counts as
+    skipped."""
     errors = place.problems.errors
     made = list(samples)
     if place.problems.errors == errors:

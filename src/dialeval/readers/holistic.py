@@ -203,7 +203,7 @@ def read_consistency(source: Source, place: Place, options: ReadOptions) -> Iter
 
 
 def _labels(source: Source, place: Place) -> Iterator[_Label]:
-    """The samples of one rater's file, in its order."""
+    """Yields the samples of one rater's file, in its order."""
     try:
         yield from _parsed(source, place)
     except UnreadableError as error:

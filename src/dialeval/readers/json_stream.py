@@ -59,7 +59,7 @@ _TURN = {"from", "role", "value", "speaker", "author", "lc", "message.role"}
 
 
 def wrapped_records(value: Any) -> list[Any] | None:
-    """The records that an object wraps; None where it is a record itself."""
+    """Returns the records that an object wraps; None where it is a record itself."""
     if type(value) is not dict:
         return None
     for key in WRAPPERS:
@@ -128,7 +128,8 @@ def _line_records(source: Source, place: Place) -> Iterator[tuple[int, Any]]:
 
 
 def first_keys(source: Source) -> set[str]:
-    """The keys of the first record, by which formats are told apart; empty if it is no JSON."""
+    """Returns the keys of the first record, by which formats are told apart; empty if it is no
+    JSON."""
     text = source.text_head.lstrip()
     if text.startswith("["):
         text = text[1:].lstrip()
@@ -145,7 +146,7 @@ def first_keys(source: Source) -> set[str]:
 
 
 def first_record(source: Source) -> Any:
-    """The first record, or None where the start of the file does not hold it whole."""
+    """Returns the first record, or None where the start of the file does not hold it whole."""
     text = source.text_head.lstrip().removeprefix("[").lstrip()
     try:
         record = _decoder.raw_decode(text)[0]
@@ -156,7 +157,7 @@ def first_record(source: Source) -> Any:
 
 
 def all_keys(source: Source) -> set[str]:
-    """All keys in the start of the file, at any depth."""
+    """Returns all keys in the start of the file, at any depth."""
     return set(_KEY.findall(source.text_head))
 
 
@@ -299,13 +300,14 @@ class _Window:
         return self.text[self.position : self.position + 1]
 
     def line_start(self) -> str | None:
-        """What stands before `position` on its line, if that is only space; None otherwise."""
+        """Returns what stands before `position` on its line, if that is only space; None
+        otherwise."""
         before = self.text[: self.position]
         start = before.rfind("\n")
         return before[start + 1 :] if start >= 0 and not before[start:].strip() else None
 
     def decode(self) -> tuple[Any, str]:
-        """The value at `position`, which moves behind it, and how it was written."""
+        """Returns the value at `position`, which moves behind it, and how it was written."""
         while True:
             try:
                 value, end = _decoder.raw_decode(self.text, self.position)

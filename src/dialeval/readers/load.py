@@ -110,7 +110,7 @@ def read_options(
     scales: Mapping[str, tuple[float, float]],
     system_prompt: SystemPrompt = "leave-out",
 ) -> ReadOptions:
-    """What the user said, checked."""
+    """Returns the options of the user, checked."""
     if system_prompt not in get_args(SystemPrompt):
         raise UsageError(
             f"system_prompt must be one of {', '.join(get_args(SystemPrompt))}, not"
@@ -144,7 +144,7 @@ def open_sources(
     limits: Limits = USUAL_LIMITS,
     columns: Collection[str] = (),
 ) -> tuple[list[tuple[Source, Reader]], list[Problem]]:
-    """The sources that can be read, with their readers, and what is wrong with the others.
+    """Opens the sources that can be read, with their readers, and what is wrong with the others.
 
     `columns` are the fields that the user has mapped.
     """
@@ -171,7 +171,7 @@ def open_sources(
 
 
 def _sources(paths: Sequence[PathLike | Any], limits: Limits) -> Iterator[tuple[Source, str]]:
-    """What is to be read, and the format that it is known to have."""
+    """Yields what is to be read, and the format that it is known to have."""
     for path in paths:
         if is_in_memory(path):
             yield InMemory(path, limits=limits), ""
@@ -186,15 +186,15 @@ def _sources(paths: Sequence[PathLike | Any], limits: Limits) -> Iterator[tuple[
 
 
 def _reads(reader: Reader, source: Source) -> bool:
-    """Whether the reader that was named takes this source whole; of a folder, it may take each
-    file instead."""
+    """Returns whether the reader that was named takes this source whole; of a folder, it may take
+    each file instead."""
     return not source.is_directory or reader.recognises(source)
 
 
 def _of_folder(
     folder: Source, reader: Reader | None, columns: Collection[str]
 ) -> list[tuple[Source, Reader]]:
-    """A folder that a reader knows, or else the logs in it."""
+    """Returns a folder that a reader knows, or else the logs in it."""
     try:
         return [(folder, reader if reader else detect(folder, columns=columns))]
     except UnreadableError:
@@ -276,8 +276,8 @@ class Samples:
         return self._found.skipped
 
     def fraction(self) -> float | None:
-        """The share of its samples that this pass has given, guessed from the bytes; None where
-        that is unknown."""
+        """Returns the share of its samples that this pass has given, guessed from the bytes; None
+        where that is unknown."""
         if self._seed is not None:
             return self._given / self._selected if self._selected else None
         if self._limit:
@@ -293,7 +293,7 @@ class Samples:
         return (self._done + (inside or 0.0)) / len(self._sources)
 
     def about(self) -> dict[str, Any]:
-        """Where the samples of the last pass came from, for the manifest of a run."""
+        """Returns where the samples of the last pass came from, for the manifest of a run."""
         return {
             "sources": [{"path": path, "format": name} for path, name in self.formats.items()],
             "skipped": self._found.skipped,
@@ -302,7 +302,7 @@ class Samples:
         }
 
     def _selection(self) -> dict[str, Any]:
-        """What was said of the samples to take, where something was said."""
+        """Returns what was said of the samples to take, where something was said."""
         said = {"format": self._format, "limit": self._limit, "seed": self._seed}
         largest = {source.limits.largest_record for source, _ in self._sources} - {USUAL}
         said["largest_record"] = max(largest, default=None)
@@ -324,7 +324,7 @@ class Samples:
             yield sample
 
     def _check_named_qualities(self, rated: Set[str], place: Place) -> None:
-        """A scale or a rating column that nothing in the files goes by is a slip of the pen."""
+        """Refuses a scale or a rating column that does not occur in the files."""
         if self._done < len(self._sources):
             return
         place.line = 0
@@ -366,8 +366,8 @@ class Samples:
             raise InputError(errors, problems.errors - len(errors))
 
     def _samples_of(self, number: int, place: Place) -> Iterator[Sample]:
-        """The samples of one source. Where a plugin was chosen by content and fails before it gives
-        any, the reader that would have been chosen without it reads the source instead."""
+        """Yields the samples of one source. Where a plugin was chosen by content and fails before
+        it gives any, the reader that would have been chosen without it reads the source instead."""
         source, reader = self._sources[number]
         failed: PluginFailedError | None = None
         given, before = False, place.problems.errors

@@ -87,7 +87,7 @@ class Chat:
         self._system = system
 
     def add(self, value: object, where: str, judged: bool = True) -> None:
-        """One message. An answer that is not `judged` is a turn like others."""
+        """Adds one message. An answer that is not `judged` is a turn like others."""
         if not isinstance(value, Mapping):
             self._place.error(where, fields.expected("an object with role and content", value))
             return
@@ -131,13 +131,13 @@ class Chat:
         references: tuple[str, ...] = (),
         rated: Ratings | None = None,
     ) -> None:
-        """The assistant speaks, and that is to be judged."""
+        """Adds an answer of the assistant that is to be judged."""
         turn, facts = len(self.turns), len(self.facts)
         self.answers.append(_Answer(turn, facts, system or self._system, references, rated or {}))
         self.turns.append(Turn(text, "system"))
 
     def rate_last(self, references: tuple[str, ...], rated: Ratings) -> None:
-        """What a record says about its last answer."""
+        """Adds what a record says about its last answer."""
         last = self.answers[-1]
         last.references += references
         last.ratings = {**rated, **last.ratings}
@@ -192,7 +192,7 @@ def references(holder: Mapping[str, Any], prefix: str, place: Place) -> tuple[st
 
 
 def unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A message without what LangChain, OpenAI and OpenInference put around it."""
+    """Returns a message without what LangChain, OpenAI and OpenInference put around it."""
     inner = message.get("kwargs")
     name = message.get("id")
     if isinstance(inner, Mapping) and isinstance(name, list) and name:
@@ -205,7 +205,7 @@ def unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_message(value: object) -> bool:
-    """Whether somebody says something here."""
+    """Returns whether somebody says something here."""
     if not isinstance(value, Mapping):
         return False
     message = unwrapped(value)
@@ -249,7 +249,7 @@ def _is_unsaid(kind: str) -> bool:
 
 
 def _was_not_said(message: Mapping[str, Any]) -> bool:
-    """Whether this only calls tools, or only gives what they returned."""
+    """Returns whether this only calls tools, or only gives what they returned."""
     _, content = _content(message)
     if isinstance(content, list) and content:
         return all(isinstance(part, dict) and _is_unsaid(_kind(part)) for part in content)
@@ -271,9 +271,9 @@ Messages = list[Mapping[str, Any]]
 
 
 def messages_in(value: object, role: str, depth: int = 0) -> Messages:
-    """The messages in what an application was given or gave back: text, messages, or an object
-    around them. Text is what `role` (user or assistant) said. Empty where nothing is said that we
-    understand."""
+    """Returns the messages in what an application was given or gave back: text, messages, or an
+    object around them. Text is what `role` (user or assistant) said. Empty where nothing is said
+    that we understand."""
     if depth > DEEPEST:
         return []
     if isinstance(value, str):
@@ -323,7 +323,7 @@ def _in_object(value: Mapping[str, Any], role: str, depth: int) -> Messages:
 
 
 def last_answer(messages: Messages) -> Mapping[str, Any] | None:
-    """The last message in which the assistant says something."""
+    """Returns the last message in which the assistant says something."""
     for message in reversed(messages):
         inner = unwrapped(message)
         voice = VOICES.get(str(_role(inner)[1]).lower())

@@ -121,7 +121,8 @@ def _message(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(said: Mapping[str, Any], key: str) -> Any:
-    """The value of an attribute: as it is, spelled as JSON, or spread over indexed attributes."""
+    """Returns the value of an attribute: as it is, spelled as JSON, or spread over indexed
+    attributes."""
     if key in said:
         return _spelled(said[key])
     found: dict[int, dict[str, Any]] = {}
@@ -151,7 +152,7 @@ def _listed(value: Any) -> Any:
 
 
 def _spelled(value: Any) -> Any:
-    """What a JSON string spells; other text as it is."""
+    """Returns what a JSON string spells; other text as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(value)

@@ -94,7 +94,7 @@ def _row_problem(error: csv.Error, limits: Limits) -> str:
 
 
 def first_row(source: Source, delimiter: str) -> list[str]:
-    """The cells of the first row, to recognise a table by; empty where it is none."""
+    """Returns the cells of the first row, to recognise a table by; empty where it is none."""
     lines = iter(source.text_head.split("\n"))
     try:
         return next(csv.reader((line + "\n" for line in lines), delimiter=delimiter), [])
@@ -189,13 +189,14 @@ def _value(key: str, cell: Any, row: dict[str, Any]) -> Any:
 
 
 def split_cell(cell: str) -> list[str]:
-    """The parts of a cell: separated by `|||`, or by line breaks where that does not occur."""
+    """Returns the parts of a cell: separated by `|||`, or by line breaks where that does not
+    occur."""
     parts = cell.split(SEPARATOR) if SEPARATOR in cell else cell.split("\n")
     return [part.strip() for part in parts]
 
 
 def _references(row: dict[str, Any]) -> list[str]:
-    """All references of a row; empty cells mean that there are fewer."""
+    """Returns all references of a row; empty cells mean that there are fewer."""
     return [
         part
         for column, cell in row.items()

@@ -68,7 +68,7 @@ def _is_mapped(options: ReadOptions) -> bool:
 
 
 def _unknown(source: Source) -> str:
-    """What stands in records that no reader knows, and what to type."""
+    """Returns what unknown records hold, and what to type."""
     record = first_record(source)
     if not isinstance(record, dict):
         names = sorted(first_keys(source))
@@ -82,7 +82,7 @@ def _unknown(source: Source) -> str:
 
 
 def _paths(value: Any, path: str = "", depth: int = 0) -> tuple[list[str], list[str]]:
-    """Where texts stand, and where lists of messages do."""
+    """Returns where texts stand, and where lists of messages do."""
     texts: list[str] = []
     lists: list[str] = []
     items = value.items() if isinstance(value, dict) else enumerate(value[:3])

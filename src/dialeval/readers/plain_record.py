@@ -60,7 +60,8 @@ Maker = Callable[[Mapping[str, Any], int, Place, Ratings], Sample]
 
 
 def maker(label: str, options: ReadOptions) -> Maker:
-    """A function from (record, its number in the file, place, ratings from columns) to a sample."""
+    """Returns a function from (record, its number in the file, place, ratings from columns) to a
+    sample."""
 
     def make(record: Mapping[str, Any], number: int, place: Place, rated: Ratings) -> Sample:
         if options.columns:
@@ -105,7 +106,8 @@ def maker(label: str, options: ReadOptions) -> Maker:
 
 
 def renamed(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
-    """The record with the user's column names replaced by ours. What they replace is not used."""
+    """Returns the record with the user's column names replaced by ours. What they replace is not
+    used."""
     replaced = {*columns, *_rivals(columns)}
     result = {
         key: value
@@ -119,7 +121,7 @@ def renamed(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
 
 
 def _rivals(columns: Mapping[str, str]) -> tuple[str, ...]:
-    """The other names of what the user has named."""
+    """Returns the other names of what the user has named."""
     return (
         *(ANSWERS if "response" in columns else ()),
         *((*PROMPTS, "history") if "context" in columns else ()),
@@ -129,7 +131,8 @@ def _rivals(columns: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """What stands at a path, such as `output.content` or `choices.0.text`; `MISSING` if nothing.
+    """Returns what stands at a path, such as `output.content` or `choices.0.text`; `MISSING` if
+    nothing.
 
     A key may hold dots itself, and text that is JSON is read as what it spells.
     """
@@ -156,7 +159,7 @@ def value_at(value: Any, path: str) -> Any:
 
 
 def without_path(column: str, names: Collection[str]) -> str:
-    """The column that a path starts in: `output` of `output.content`."""
+    """Returns the column that a path starts in: `output` of `output.content`."""
     start = column
     while start not in names and "." in start:
         start = start.rpartition(".")[0]
@@ -164,8 +167,8 @@ def without_path(column: str, names: Collection[str]) -> str:
 
 
 def unread(names: Collection[str], columns: Mapping[str, str]) -> list[str]:
-    """Of the names of a record, those that are not read: we do not know them, or a better one is
-    there."""
+    """Returns the names of a record that are not read: unknown ones, and those with a better one
+    beside them."""
     known = NAMES - {*_rivals(columns)}
     if "response" in names or "response" in columns:
         known -= {*ANSWERS}
@@ -184,7 +187,7 @@ PROMPT_WORDS = ("user", "human", "question", "prompt", "query", "input", "ask", 
 
 
 def advice(texts: Collection[str]) -> str:
-    """What to type for records whose texts go by these names, where none is one of ours."""
+    """Returns what to type for records whose texts go by these names, where none is one of ours."""
     answer = _like(texts, ANSWER_WORDS)
     prompt = _like([name for name in texts if name != answer], PROMPT_WORDS)
     if answer:
@@ -208,7 +211,8 @@ def _like(names: Collection[str], words: tuple[str, ...]) -> str:
 def _with_plain_names(
     record: Mapping[str, Any], place: Place, options: ReadOptions
 ) -> dict[str, Any]:
-    """A record that calls things otherwise, with our names. Lists of messages become turns."""
+    """Returns a record that calls things otherwise, with our names. Lists of messages become
+    turns."""
     result = dict(record)
     if result.get("response") is None and (key := _first(result, ANSWERS)):
         result["response"] = _answer_text(result[key], key, place)

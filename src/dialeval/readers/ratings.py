@@ -66,7 +66,8 @@ def ratings(
 
 
 def rating(value: object, field: str, place: Place, scale: Scale | None) -> Rating:
-    """One quality, in any of the three forms above. A scale given here wins over the record's."""
+    """Reads one quality, in any of the three forms above. A scale given here wins over the
+    record's."""
     raters: tuple[str, ...] = ()
     if isinstance(value, dict):
         if unknown := sorted(set(map(str, value)) - {"values", "scale", "raters"}):
@@ -91,7 +92,7 @@ def rating(value: object, field: str, place: Place, scale: Scale | None) -> Rati
 
 
 def number(value: object, field: str, place: Place, scale: Scale | None = None) -> float | None:
-    """A rating as a float; None where there is none."""
+    """Reads a rating as a float; None where there is none."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -119,7 +120,7 @@ def number(value: object, field: str, place: Place, scale: Scale | None = None) 
 
 
 def shown(value: str) -> str:
-    """A value from the file, quoted and cut for a message."""
+    """Returns a value from the file, quoted and cut for a message."""
     return repr(value if len(value) <= 40 else value[:37] + "...")
 
 
@@ -182,12 +183,13 @@ def _parse(column: str) -> RatingColumn:
 
 
 def quality_of(name: str) -> str:
-    """The quality that a name in `--rating`, of a column or of a quality, is about."""
+    """Returns the quality that a name in `--rating`, of a column or of a quality, is about."""
     return _parse(name).quality
 
 
 def half_named(columns: Sequence[RatingColumn]) -> str | None:
-    """A quality of which some raters are named and others are not, so that nobody can be told."""
+    """Returns a quality of which some raters are named and others are not, so that nobody can be
+    told."""
     anonymous = {column.quality for column in columns if not column.rater}
     return next((c.quality for c in columns if c.rater and c.quality in anonymous), None)
 
@@ -195,7 +197,7 @@ def half_named(columns: Sequence[RatingColumn]) -> str | None:
 def read_ratings(
     row: Mapping[str, Any], columns: Sequence[RatingColumn], place: Place, options: ReadOptions
 ) -> dict[str, Rating]:
-    """The ratings of one row. An empty cell is silence: the rater keeps the place."""
+    """Reads the ratings of one row. An empty cell is silence: the rater keeps the place."""
     found: dict[str, Rating] = {}
     for column in columns:
         value = row.get(column.column)
@@ -265,7 +267,8 @@ _SETS = (
 
 
 def known_scales(qualities: Iterable[str]) -> Mapping[str, Scale]:
-    """The scales of the questionnaire that asks for exactly these qualities; empty if none does.
+    """Returns the scales of the questionnaire that asks for exactly these qualities; empty if none
+    does.
 
     `Overall` alone says nothing: it goes to 4 in FED and to 5 in USR.
     """

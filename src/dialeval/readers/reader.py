@@ -78,7 +78,7 @@ class ReadOptions:
         return replace(self, columns=MappingProxyType({}), ratings=())
 
     def to_record(self) -> dict[str, Any]:
-        """What was said, for a manifest."""
+        """Returns what was said, for a manifest."""
         record = {
             "columns": dict(self.columns),
             "ratings": list(self.ratings),
@@ -126,7 +126,7 @@ class Place:
         self.line = line
 
     def error(self, field: str, problem: str) -> None:
-        """The record here cannot be used."""
+        """Reports that the record here cannot be used."""
         self.problems.add(Problem(self.path, self.line, field, problem, "error"))
 
     def warning(
@@ -151,7 +151,7 @@ class Reader:
 
 
 def guarded(reader: Reader) -> Reader:
-    """The reader of a plugin, so that what it raises costs no more than the plugin.
+    """Calls the reader of a plugin, so that its errors cost no more than the plugin.
 
     One that fails to say whether it knows a file is named in a warning and does not know it. What
     it raises while it reads is a problem of that file.

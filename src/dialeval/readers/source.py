@@ -149,7 +149,7 @@ class Source:
             self._stream = None
 
     def blocks(self) -> Iterator[bytes]:
-        """The bytes after decompression, from the start."""
+        """Yields the bytes after decompression, from the start."""
         if self._used:
             raise UnreadableError("can be read only once, as it is a pipe: save it to a file first")
         self._used = self.reads_once
@@ -162,7 +162,8 @@ class Source:
 
     @contextmanager
     def seekable(self) -> Iterator[IO[bytes]]:
-        """The bytes as a file that can seek: itself, or a temporary copy of what was unpacked."""
+        """Yields the bytes as a file that can seek: itself, or a temporary copy of what was
+        unpacked."""
         self._open()
         if not self.reads_once and not is_compressed(self._start):
             self._opened.seek(0)
@@ -178,7 +179,7 @@ class Source:
             yield copy
 
     def fraction(self) -> float | None:
-        """The share of the file that its reader has come to; None where that is unknown."""
+        """Returns the share of the file that its reader has come to; None where that is unknown."""
         if self.reads_once or not self._size:
             return None
         taken = self._bytes.taken / self._size if self._bytes and self._stream else 1.0
@@ -190,7 +191,7 @@ class Source:
         self._unread = count
 
     def text(self, place: Place) -> Iterator[str]:
-        """The text in pieces. A piece ends with a line where it can; long lines are cut."""
+        """Yields the text in pieces. A piece ends with a line where it can; long lines are cut."""
         line, column, pending = 1, 0, b""
         for block in as_utf8(self.blocks()):
             block = pending + block
@@ -258,7 +259,7 @@ SQLITE = b"SQLite format 3\0"
 
 
 def is_database(path: str | Path) -> bool:
-    """Whether this is a file of SQLite; whose it is, reading will tell."""
+    """Returns whether this is a file of SQLite; whose it is, reading will tell."""
     if not Path(path).is_file():
         return False
     with Path(path).open("rb") as file:

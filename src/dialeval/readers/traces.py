@@ -66,7 +66,7 @@ Spans = Callable[[Mapping[str, Any], Place], Iterator[Span]]
 
 
 def reads(spans_of: Spans) -> Callable[[Source, Place, ReadOptions], Iterator[Sample]]:
-    """A reader of records in which `spans_of` finds spans."""
+    """Yields a reader of records in which `spans_of` finds spans."""
 
     def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
         traces: dict[str, dict[str, Span]] = {}
@@ -102,7 +102,7 @@ def _named(record: Mapping[str, Any], key: str) -> str:
 
 
 def outermost(trace: Mapping[str, Span]) -> list[Span]:
-    """The spans of a trace that the user saw, with the context of the calls inside them."""
+    """Returns the spans of a trace that the user saw, with the context of the calls inside them."""
     speaking = {name: span for name, span in trace.items() if span.answer is not None}
     inside: dict[str, list[Span]] = {}
     seen = []
@@ -165,7 +165,7 @@ def text_at(record: Mapping[str, Any], *keys: str) -> str:
 
 
 def _langfuse(record: Mapping[str, Any], place: Place) -> Iterator[Span]:
-    """A trace with its observations, a row of either, or a session with its traces."""
+    """Yields a trace with its observations, a row of either, or a session with its traces."""
     if isinstance(sessions := record.get("traces"), list):
         for one in sessions:
             if isinstance(one, Mapping):
@@ -214,7 +214,7 @@ def _parsed(text: str) -> Any:
 
 
 def _langfuse_scores(scores: object, place: Place) -> Ratings:
-    """What people said in the annotation view; scores of programs are no ratings."""
+    """Returns what people said in the annotation view; scores of programs are no ratings."""
     found: dict[str, Rating] = {}
     for one in scores if isinstance(scores, list) else ():
         if not isinstance(one, Mapping) or one.get("source") != "ANNOTATION":

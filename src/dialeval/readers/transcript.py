@@ -85,7 +85,7 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
 
 
 def _dialogues(source: Source, place: Place, cast: _Cast) -> Iterator[list[tuple[int, Voice, str]]]:
-    """The turns of each dialogue: the line where it starts, who speaks, what."""
+    """Yields the turns of each dialogue: the line where it starts, who speaks, what."""
     turns: list[tuple[int, Voice, list[str]]] = []
     held: list[str] = []
     """What may be a break between dialogues, if a name follows."""
