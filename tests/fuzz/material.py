@@ -72,6 +72,39 @@ def chat(directory: Path) -> None:
     )
 
 
+def logs(directory: Path) -> None:
+    """Logs as other tools write them."""
+    import pyarrow as pa
+
+    asked, said = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}
+    parts = [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+    told = [{"role": "assistant", "parts": [{"type": "text", "content": "hello"}]}]
+    turns = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]
+    pair = {"prompt": "hi", "completion": "hello", "session_id": "s"}
+    _json(directory / "sharegpt.json", [{"id": "a", "conversations": turns, "system": "be"}])
+    _lines(directory / "wildchat.jsonl", [{"model": "m", "conversation": [asked, said]}] * 2)
+    _lines(directory / "pairs.jsonl", [pair, {**pair, "history": [["a", "b"]]}])
+    generation = {"id": "o", "type": "GENERATION", "model": "m", "input": [asked], "output": said}
+    trace = {"id": "t", "sessionId": "s", "input": {"args": ["hi"]}, "output": "hello"}
+    _json(directory / "langfuse.json", {**trace, "observations": [generation], "scores": []})
+    run = {"id": "r", "trace_id": "r", "run_type": "llm", "inputs": {"messages": [[asked]]}}
+    _lines(directory / "langsmith.jsonl", [{**run, "outputs": {"generations": [[{"text": "a"}]]}}])
+    attributes = [
+        {"key": "gen_ai.input.messages", "value": {"stringValue": json.dumps(parts)}},
+        {"key": "gen_ai.output.messages", "value": {"stringValue": json.dumps(told)}},
+    ]
+    spans = [{"traceId": "t", "spanId": "s", "attributes": attributes}]
+    _lines(directory / "spans.jsonl", [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}])
+    spread = {"llm.input_messages.0.message.role": "user", "output.value": "hello"}
+    place = {"trace_id": "t", "span_id": "s"}
+    _json(directory / "console.json", {"name": "n", "context": place, "attributes": spread})
+    (directory / "talk.txt").write_text("User: hi\nBot: hello\nthere\n---\nUser: a\nBot: b\n")
+    (directory / "messages.csv").write_text("conversation_id,role,content\nc,user,hi\nc,bot,yo\n")
+    rows = pa.Table.from_pylist([pair])
+    with pa.ipc.new_stream(directory / "rows.arrow", rows.schema) as writer:
+        writer.write_table(rows)
+
+
 def table(directory: Path) -> None:
     rows = ["id,context,response,reference,rating_overall_1,rating_overall_2"]
     rows += [

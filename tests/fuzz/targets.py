@@ -196,6 +196,7 @@ VECTORS = ("-m", "embedding-average:model=@/vectors")
 
 TARGETS: tuple[Target, ...] = (
     Target("chat", material.chat, ("*",), reading("chat*")),
+    Target("logs", material.logs, ("*",), reading("*.*"), share=2),
     Target("samples", material.sample_file, ("*",), reading("samples*"), share=2),
     Target("tables", material.table, ("*",), reading("table*")),
     Target("tabs", material.tabs, ("*",), reading("table*"), share=0.5),

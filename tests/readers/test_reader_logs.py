@@ -278,8 +278,8 @@ def test_a_folder_of_files_is_read_as_one_and_says_what_it_left_out(tmp_path: Pa
     samples = list(loaded)
     assert [sample.id for sample in samples] == ["b#1", "c-000001", "may/a#1"]
     assert {sample.response for sample in samples} == {SAID}
-    assert [problem.problem for problem in loaded.problems] == [
-        "left out, as no reader knows it: README.md"
+    assert [str(problem) for problem in loaded.problems] == [
+        f"{tmp_path}: left out, as no reader knows it: README.md"
     ]
 
 

@@ -89,15 +89,16 @@ def _chat(record: Mapping[str, Any], key: str, place: Place, options: ReadOption
         problem = "missing" if messages is None else fields.expected("a list", messages)
         place.error(key, problem)
         return chat
+    errors = place.problems.errors
     beside = next((one for one in ANSWERED if record.get(one) is not None), "")
     chat.add_all(messages, key, judged=not beside)
     if beside:
         answer = last_answer(messages_in({beside: record[beside]}, "assistant"))
         if answer is not None:
             chat.add({"model": name, **answer}, beside)
-    if not chat.answers:
+    if not chat.answers and place.problems.errors == errors:
         place.warning(beside or key, "no answer of an assistant: nothing to judge")
-    else:
+    if chat.answers:
         said = ratings(record.get("ratings"), "ratings", place, options)
         chat.rate_last(references(record, "", place), said)
     return chat

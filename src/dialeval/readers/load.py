@@ -216,7 +216,7 @@ def _of_folder(
     left_out = [str(path.relative_to(folder.path)) for path in (*others, *dict(strange))]
     if left_out:
         listed = ", ".join(left_out[:10]) + (", ..." if len(left_out) > 10 else "")
-        found[0][0].remark = f"left out, as no reader knows it: {listed}"
+        found[0][0].remark = folder.name, f"left out, as no reader knows it: {listed}"
     return found
 
 
@@ -340,8 +340,9 @@ class Samples:
         rated: set[str] = set()
         for number, (source, _) in enumerate(self._sources):
             place = Place(problems, source.name)
-            if source.remark:
-                place.warning("", source.remark)
+            if source.remark is not None:
+                folder, told = source.remark
+                Place(problems, folder).warning("", told)
             before, is_empty = problems.errors, True
             try:
                 for sample in self._samples_of(number, place):

@@ -57,8 +57,8 @@ class Source:
         self._unread = 0
         self.known_columns: frozenset[str] | None = None
         """What `containers.columns` found here."""
-        self.remark = ""
-        """What is to be told of where it came from."""
+        self.remark: tuple[str, str] | None = None
+        """What is to be told of the folder that it came from: its name, and what."""
 
     def beside(self, path: str | os.PathLike[str], label: str = "") -> Source:
         """Another file that belongs to this input, with the same limits."""
