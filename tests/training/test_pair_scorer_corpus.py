@@ -17,11 +17,11 @@ from dialeval.augment.queries import Query
 from dialeval.errors import UsageError
 from dialeval.models.pair_scorer import last_words
 from dialeval.sample import Turn
-from dialeval.training.examples import pair_vectors, positives
+from dialeval.training.examples import pair_vectors, sampling
 from dialeval.training.examples.corpora import SPLITS, RatedExchanges, exchanges_of, load_corpus
 from dialeval.training.examples.pair_corpus import Pair, load_pairs
 from dialeval.training.examples.pair_vectors import embed
-from dialeval.training.examples.positives import generator_of, make_positives
+from dialeval.training.examples.sampling import generator_of, make_positives
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def generator(tmp_path):
 
 
 def test_beams_of_a_generator_are_written_once_and_a_killed_search_goes_on(generator, monkeypatch):
-    monkeypatch.setattr(positives, "KEPT_AT_ONCE", 2)
+    monkeypatch.setattr(sampling, "KEPT_AT_ONCE", 2)
     texts = ["hello", "how are you", "the cat sat", "what", "are you", "say the cat"]
     pairs = [Pair((number,), number + 1) for number in range(5)]
     spec = f"ctg:model={generator},tokens=4"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch", reason="needs the extra 'models'")
 
 from dialeval.errors import UsageError
-from dialeval.training.examples.negatives import (
+from dialeval.training.examples.sampling import (
     BM25,
     SAMPLERS,
     NegativeSampler,

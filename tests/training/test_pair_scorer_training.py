@@ -15,8 +15,8 @@ from training.killed import Deadly, KilledError, Told
 from training.made_up_topics import TOPICS, Topics
 
 from dialeval.errors import JobError, UsageError
-from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
 from dialeval.training.examples.pair_vectors import PairVectors
+from dialeval.training.examples.sampling import NegativeSampler, SamplerOptions
 from dialeval.training.learners.decision_boundary import (
     RANDOM,
     TRUE,

@@ -83,7 +83,7 @@ def suffix(spec: str) -> str:
 def check_positives(positives: Sequence[str]) -> None:
     """Complains of what cannot be made, before anything is trained."""
     from dialeval.generation.generator import load_generator
-    from dialeval.training.examples.positives import generator_of, make_positives
+    from dialeval.training.examples.sampling import generator_of, make_positives
 
     for spec in positives:
         model = generator_of(spec)
@@ -145,7 +145,7 @@ def _place(recipe: BertRuber, setting: Setting) -> Path:
     from dialeval.models.source import Models
     from dialeval.training.card import rated_here
     from dialeval.training.examples.pair_corpus import load_pairs
-    from dialeval.training.examples.positives import generator_of
+    from dialeval.training.examples.sampling import generator_of
 
     corpus = load_pairs([setting.data[CORPUS]], recipe.context, most=recipe.pairs)
     facts = {

@@ -35,9 +35,13 @@ from dialeval.question import Embed, Model, ModelSource
 from dialeval.storage import atomic_path, cache_directory
 from dialeval.training.card import rated_here
 from dialeval.training.examples.fluency import words_of
-from dialeval.training.examples.negatives import NegativeSampler, Numbers, SamplerOptions
 from dialeval.training.examples.pair_corpus import Pair, PairCorpus, load_pairs
-from dialeval.training.examples.positives import make_positives
+from dialeval.training.examples.sampling import (
+    NegativeSampler,
+    Numbers,
+    SamplerOptions,
+    make_positives,
+)
 from dialeval.training.recipe import Progress
 
 if TYPE_CHECKING:

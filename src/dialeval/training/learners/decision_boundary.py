@@ -28,8 +28,8 @@ from dialeval.pictures import small_multiples
 from dialeval.pictures.drawing import Circle, Drawing, Polyline, Shape
 from dialeval.pictures.frame import WIDTH, Key, plane, sentences
 from dialeval.pictures.scale import data_range
-from dialeval.training.examples.negatives import NegativeSampler, SamplerName, SamplerOptions
 from dialeval.training.examples.pair_vectors import PairData
+from dialeval.training.examples.sampling import NegativeSampler, SamplerName, SamplerOptions
 
 Floats = npt.NDArray[np.float64]
 

@@ -38,8 +38,8 @@ import torch
 
 from dialeval.agreement.correlation import correlations
 from dialeval.models.pair_scorer import PairScorerNetwork
-from dialeval.training.examples.negatives import NegativeSampler, Numbers, SamplerName
 from dialeval.training.examples.pair_vectors import PairVectors, RatedPairs
+from dialeval.training.examples.sampling import NegativeSampler, Numbers, SamplerName
 from dialeval.training.loop import NetworkLearner, Validation
 
 FilterMode = Literal["paper", "released", "none"]

@@ -18,8 +18,8 @@ import torch
 
 from dialeval.errors import JobError
 from dialeval.models.pair_scorer import PairScorerNetwork
-from dialeval.training.examples.negatives import NegativeSampler
 from dialeval.training.examples.pair_vectors import PairData, PairVectors
+from dialeval.training.examples.sampling import NegativeSampler
 from dialeval.training.learners.pair_scorer import (
     FilterOptions,
     Labels,

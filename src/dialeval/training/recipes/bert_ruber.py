@@ -36,8 +36,8 @@ from dialeval.training.recipe import (
 
 if TYPE_CHECKING:
     from dialeval.models.pair_scorer import PairScorerConfig, PairScorerNetwork
-    from dialeval.training.examples.negatives import NegativeSampler, SamplerName, SamplerOptions
     from dialeval.training.examples.pair_vectors import PairData, RatedPairs, Split
+    from dialeval.training.examples.sampling import NegativeSampler, SamplerName, SamplerOptions
     from dialeval.training.learners.pair_scorer import Agreement, FilterOptions
     from dialeval.training.learners.pair_scorer_stages import TrainedScorer
     from dialeval.training.run import Training
@@ -120,7 +120,7 @@ class BertRuber(Recipe[PreparedPairs]):
     @property
     def sampler_options(self) -> SamplerOptions:
         """Where wrong responses come from."""
-        from dialeval.training.examples.negatives import SamplerOptions
+        from dialeval.training.examples.sampling import SamplerOptions
 
         return SamplerOptions("random")
 
@@ -319,7 +319,7 @@ def _measured(seed: int, fitted: TrainedScorer, prepared: PreparedPairs) -> Trai
     """Measures the weights rounded to 16 bits, as they are saved."""
     import torch
 
-    from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
+    from dialeval.training.examples.sampling import NegativeSampler, SamplerOptions
     from dialeval.training.learners.pair_scorer import measure_agreement
 
     network, data = fitted.network.eval(), prepared.pairs

@@ -7,7 +7,7 @@ An example is right or wrong with equal probability:
     0   of ten responses drawn at random the middle one by similarity to the one that was given
         (cosine of mean word vectors): neither obviously wrong nor perhaps right
 
-`negatives` chooses another sampler of `examples/negatives.py`. A bi-encoder learns from right
+`negatives` chooses another sampler of `examples/sampling.py`. A bi-encoder learns from right
 examples alone and takes the wrong ones from its batch (see `learners/text_judge.py`). Held-out
 examples have wrong responses by the rule above, whatever was learned from.
 """
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dialeval.models.text_judge import TextJudgeConfig, TwinJudgeConfig
-    from dialeval.training.examples.negatives import SamplerName
     from dialeval.training.examples.pair_corpus import Example, ExampleSets, Pair, PairCorpus
+    from dialeval.training.examples.sampling import SamplerName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,6 @@ class MmeRelevance(TextJudge):
     def example_sets(self, data: Sequence[Path]) -> ExampleSets:
         import numpy as np
 
-        from dialeval.training.examples.negatives import NegativeSampler, SamplerOptions
         from dialeval.training.examples.pair_corpus import (
             WHOLE,
             ExampleSets,
@@ -101,6 +100,7 @@ class MmeRelevance(TextJudge):
             load_pairs,
         )
         from dialeval.training.examples.pair_vectors import load_word_vectors, mean_vectors
+        from dialeval.training.examples.sampling import NegativeSampler, SamplerOptions
 
         corpus = load_pairs(data, "sum", words=WHOLE)
         table = load_word_vectors(self.vectors, self.name)

@@ -30,8 +30,7 @@ from dialeval.training.recipe import (
 
 if TYPE_CHECKING:
     from dialeval.models.topic_graph import TopicGraphConfig
-    from dialeval.training.examples.topics import TopicData
-    from dialeval.training.learners.topic_graph import TopicGraphLearner
+    from dialeval.training.learners.topic_graph import TopicData, TopicGraphLearner
 
 
 @dataclass
@@ -99,8 +98,11 @@ class MmeTopic(Recipe[PreparedTopics]):
         from dialeval.models.tagger import make_tagger
         from dialeval.models.topic_graph import TopicGraphConfig
         from dialeval.training.examples.pair_vectors import load_word_vectors
-        from dialeval.training.examples.topics import load_topics, read_graph
-        from dialeval.training.learners.topic_graph import TopicGraphLearner
+        from dialeval.training.learners.topic_graph import (
+            TopicGraphLearner,
+            load_topics,
+            read_graph,
+        )
 
         table = load_word_vectors(self.model, self.name)
         concepts = read_graph(Path(self.graph) if self.graph else None)

@@ -1,8 +1,7 @@
 """`dialeval train pone`: BERT-RUBER with hard negatives, augmented positives and filtered labels.
 
-Lan et al. (TOIS 2020): negatives near to the true response (`examples/negatives.py`), more
-positives by EDA or a generator (`examples/positives.py`), and a filter for their labels
-(`learners/pair_scorer.py`).
+Lan et al. (TOIS 2020): negatives near to the true response, more positives by EDA or a
+generator (`examples/sampling.py`), and a filter for their labels (`learners/pair_scorer.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dialeval.options import option
 from dialeval.training.recipes.bert_ruber import BertRuber
 
 if TYPE_CHECKING:
-    from dialeval.training.examples.negatives import SamplerOptions
+    from dialeval.training.examples.sampling import SamplerOptions
     from dialeval.training.learners.pair_scorer import FilterOptions
 
 
@@ -79,7 +78,7 @@ class Pone(BertRuber):
 
     @property
     def sampler_options(self) -> SamplerOptions:
-        from dialeval.training.examples.negatives import SamplerOptions
+        from dialeval.training.examples.sampling import SamplerOptions
 
         return SamplerOptions(self.sampler, self.candidates, self.temperature)
 
