@@ -97,7 +97,7 @@ def logs(directory: Path) -> None:
     _lines(directory / "spans.jsonl", [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}])
     spread = {"llm.input_messages.0.message.role": "user", "output.value": "hello"}
     place = {"trace_id": "t", "span_id": "s"}
-    _json(directory / "console.json", {"name": "n", "context": place, "attributes": spread})
+    _json(directory / "console.json", {"context": place, "parent_id": None, "attributes": spread})
     (directory / "talk.txt").write_text("User: hi\nBot: hello\nthere\n---\nUser: a\nBot: b\n")
     (directory / "messages.csv").write_text("conversation_id,role,content\nc,user,hi\nc,bot,yo\n")
     rows = pa.Table.from_pylist([pair])

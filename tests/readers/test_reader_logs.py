@@ -149,6 +149,35 @@ def test_an_answer_beside_a_response_is_told_as_unused(read: Read) -> None:
     assert reading.problems == [": not used: answer"]
 
 
+def test_plain_records_stay_plain_whatever_else_they_hold(read: Read) -> None:
+    plain = {"context": [ASKED.text], "response": SAID}
+    for more in (
+        {"conversation": "c1"},
+        {"conversations": 3},
+        {"attributes": {"a": 1}},
+        {"timestamp": "2024", "session_id": "s1", "input": None, "output": "x"},
+    ):
+        reading = read(lines({**plain, **more}))
+        assert reading.format == "jsonl", more
+        assert the_only(reading.samples).response == SAID
+
+
+def test_a_log_of_inputs_and_outputs_keeps_its_references_and_ratings(read: Read) -> None:
+    record = {"timestamp": "2024", "session_id": "s1", "input": ASKED.text, "output": SAID}
+    sample = the_only(read(lines({**record, "reference": "Rum.", "ratings": {"a": 1}})).samples)
+    assert (sample.context, sample.response) == ((ASKED,), SAID)
+    assert (sample.dialogue, sample.references, list(sample.ratings)) == ("s1", ("Rum.",), ["a"])
+
+
+def test_the_column_of_system_prompts_is_left_out_or_a_fact(read: Read) -> None:
+    table = f'system_prompt,prompt,completion\nBe a pirate.,{ASKED.text},"{SAID}"\n'
+    reading = read(table, "pairs.csv")
+    assert_the_exchange(the_only(reading.samples))
+    assert not reading.problems
+    told = read(table, "pairs.csv", system_prompt="facts")
+    assert the_only(told.samples).facts == ("Be a pirate.",)
+
+
 def test_text_beside_a_question_is_a_fact_and_turns_are_turns(read: Read) -> None:
     passage = {"context": "Rum is made of sugar.", "question": ASKED.text, "answer": SAID}
     sample = the_only(read(lines(passage)).samples)

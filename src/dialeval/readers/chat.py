@@ -157,7 +157,13 @@ def _finished(chat: Chat, dialogue: str, place: Place, errors: int) -> Iterator[
 
 
 def _has(key: str) -> Callable[[Source], bool]:
-    return lambda source: key in columns(source)
+    """Plain records may call something else so: the id of a conversation."""
+
+    def recognises(source: Source) -> bool:
+        names = columns(source)
+        return key in names and not {"context", "response"} <= names
+
+    return recognises
 
 
 def _is_chat(source: Source) -> bool:

@@ -206,9 +206,9 @@ def _recognises(source: Source) -> bool:
     names = columns(source)
     if not names.isdisjoint(("resourceSpans", "resource_spans")):
         return True
-    traced = not names.isdisjoint(
-        ("traceId", "trace_id", "context", "context.trace_id", "spanId", "span_id")
-    )
+    traced = not names.isdisjoint(("traceId", "trace_id", "context.trace_id", "spanId", "span_id"))
+    if "context" in names:  # by itself, that is what was said before a response
+        traced = traced or not names.isdisjoint(("parent_id", "span_kind", "kind"))
     return traced and any(name.startswith("attributes") for name in names)
 
 

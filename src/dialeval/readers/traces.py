@@ -36,8 +36,8 @@ from dialeval.readers.source import Source
 from dialeval.sample import Rating, Ratings, Sample
 
 LANGFUSE = {
-    "traceId", "trace_id", "sessionId", "session_id", "observations", "userId", "user_id",
-    "projectId", "project_id", "htmlPath", "startTime", "start_time", "bookmarked", "timestamp",
+    "traceId", "trace_id", "sessionId", "observations", "projectId", "project_id", "htmlPath",
+    "startTime", "bookmarked", "parentObservationId", "parent_observation_id",
 }  # fmt: skip
 """One of these beside `input` and `output` makes a record one of Langfuse."""
 
