@@ -1,4 +1,4 @@
-"""Four samplers of wrong responses.
+"""Wrong responses and further right ones for the pairs of a corpus. Four samplers of wrong ones:
 
     random    any response of the corpus (RUBER, BERT-RUBER)
     weighted  PONE, section 3.3.1: of h responses drawn uniformly, with replacement, one at random,
@@ -17,8 +17,8 @@ same ones.
 
 BM25 (Robertson et al., 1995): how well the words of a text match those of others.
 
-    score(q, d) = sum over the words w of q of  idf(w) * f * (k1 + 1) / (f + k1 * (1 - b + b * |d| /
-    mean |d|))
+    score(q, d) = sum over the words w of q of
+                  idf(w) * f * (k1 + 1) / (f + k1 * (1 - b + b * |d| / mean |d|))
 
 f is the count of w in d, idf(w) = ln(1 + (N - n + .5) / (n + .5)) for n of N texts with w; k1 = 1.2
 and b = 0.75 as in Lucene.

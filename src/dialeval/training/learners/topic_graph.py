@@ -8,7 +8,7 @@
 The wrong responses r' of an epoch are random ones, hard ones, or half of each. As in GRADE half of
 the hard ones are alike in words and half in meaning: responses that share a keyword with the right
 one (GRADE asks Lucene), and responses whose mean word vector is near to its own (the weighted rule
-of `negative_sampling`). A response with the very same keywords makes the same graph and is not
+of `examples.sampling`). A response with the very same keywords makes the same graph and is not
 drawn for its words.
 
 Everything about the corpus is made once: keywords as numbers, their vectors with those around them,
