@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.version import __version__
 
 if TYPE_CHECKING:
-    from dialeval import full
+    from dialeval import compose, full
     from dialeval.agreement.comparison import compare
     from dialeval.agreement.trend import trend
     from dialeval.check import check_metric
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dialeval.scores import Calibration, Score, Signature
     from dialeval.scoring import add_metrics, score
     from dialeval.training.run import train
+    from dialeval.verbs import augment, doctor, export, probe, rate, report, show, study
     from dialeval.watching import watch
 
 _HOMES = {
@@ -53,17 +54,24 @@ _HOMES = {
     "best": "report.answers",
     "check_metric": "check",
     "compare": "agreement.comparison",
+    "export": "verbs",
     "load": "readers",
     "make_metric": "registry",
     "open_run": "runs.run",
     "option": "options",
+    "rate": "verbs",
     "raters": "human_agreement",
     "score": "scoring",
+    "show": "verbs",
+    "study": "verbs",
     "train": "training.run",
     "trend": "agreement.trend",
     "watch": "watching",
     "worst": "report.answers",
 }
+
+_ROOMS = ("augment", "compose", "doctor", "full", "probe", "report")
+"""Packages that are public themselves. Those that are verbs can be called."""
 
 __all__ = [
     "Calibration",
@@ -81,16 +89,25 @@ __all__ = [
     "__version__",
     "add_metrics",
     "agree",
+    "augment",
     "best",
     "check_metric",
     "compare",
+    "compose",
+    "doctor",
+    "export",
     "full",
     "load",
     "make_metric",
     "open_run",
     "option",
+    "probe",
+    "rate",
     "raters",
+    "report",
     "score",
+    "show",
+    "study",
     "train",
     "trend",
     "watch",
@@ -99,8 +116,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "full":
-        return importlib.import_module("dialeval.full")
+    if name in _ROOMS:
+        return importlib.import_module(f"dialeval.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dialeval' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"dialeval.{_HOMES[name]}"), name)

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -109,6 +110,8 @@ class Metric:
     direction: ClassVar[Direction] = "higher"
     citation: ClassVar[str] = ""
     calibration: ClassVar[CalibrationKind | None] = None
+    file_digest: ClassVar[str] = ""
+    """Of a metric from a file (`-m ./my_metric.py:EchoRate`): what the file held."""
 
     @property
     def range(self) -> tuple[float, float]:
@@ -202,6 +205,8 @@ class Metric:
             identity = known.get(model, "")
             fields[role] = f"{model}@{identity[:8]}" if identity else model
         fields |= self.signature_fields()
+        if self.file_digest:
+            fields["file"] = self.file_digest[:12]
         fields["dialeval"] = __version__
         return Signature(self.name, self.version, tuple(fields.items()))
 
@@ -224,3 +229,42 @@ def render_option(value: object) -> str:
     if not text or text != text.strip() or any(char in text for char in ',"'):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+_PAPER = re.compile(
+    r"(?P<authors>[^:]+): (?P<title>.+)\. (?P<venue>.*?) ?\b(?P<year>(?:19|20)\d\d)\b"
+    r"(?P<rest>[^(]*)(?:\((?P<note>.*)\))?"
+)
+"""How citations are written: `Papineni, Roukos, Ward, Zhu: BLEU: a Method. ACL 2002`."""
+_JOURNALS = ("TOIS",)
+
+
+def bibtex(citation: str) -> str:
+    """The papers that a citation names as BibTeX (authors by surname), then dialeval itself."""
+    papers = re.split(r"; (?=[^;:]+: )", citation)
+    found = [match for paper in papers if (match := _PAPER.fullmatch(paper.strip()))]
+    return "\n\n".join([*map(_entry, found), _OWN_ENTRY])
+
+
+def _entry(paper: re.Match[str]) -> str:
+    authors = [name.strip() for name in paper["authors"].split(",")]
+    venue = f"{paper['venue'].strip(', ')}{paper['rest'].rstrip()}".strip()
+    kind = "misc" if not venue else "article" if venue in _JOURNALS else "inproceedings"
+    word = re.sub(r"\W", "", paper["title"].split()[0]).lower()
+    surname = re.sub(r"\W", "", authors[0]).lower()
+    fields = {
+        "author": " and ".join(authors),
+        "title": "{" + paper["title"] + "}",
+        {"article": "journal", "misc": ""}.get(kind, "booktitle"): venue,
+        "year": paper["year"],
+        "note": paper["note"] or "",
+    }
+    lines = [f"  {name} = {{{text}}}," for name, text in fields.items() if name and text]
+    return "\n".join([f"@{kind}{{{surname}{paper['year']}{word},", *lines, "}"])
+
+
+_OWN_ENTRY = f"""@software{{dialeval,
+  author = {{{{The dialeval maintainers}}}},
+  title = {{{{dialeval: judging open-domain dialogue}}}},
+  version = {{{__version__}}},
+}}"""

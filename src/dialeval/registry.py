@@ -12,15 +12,20 @@ left out. A plugin reader is guarded where it is used, too (`guarded`).
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
 import inspect
 import logging
 import math
+import re
+import sys
+import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from dialeval.errors import UsageError, did_you_mean, explain
@@ -227,17 +232,77 @@ READERS: Registry[Reader] = Registry(
 )
 
 
-def make_metric(spec: str | Metric, preset: str = "", **options: Any) -> Metric:
+_IN_FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?P<options>:.*)?", re.DOTALL)
+
+
+def find_metric(name: str) -> type[Metric]:
+    """The class of a metric by its name, or by its file: `./my_metric.py:EchoRate`."""
+    found = _IN_FILE.fullmatch(name)
+    return metric_from_file(Path(found["path"]), found["name"]) if found else METRICS.get(name)
+
+
+def metric_from_file(path: Path, name: str) -> type[Metric]:
+    """A class of metrics in a Python file. The file is run; its digest is part of the signature."""
+    try:
+        code = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    digest = hashlib.sha256(code).hexdigest()
+    module_name = f"dialeval_file_{digest[:16]}"
+    if module_name not in sys.modules:
+        module = types.ModuleType(module_name)
+        module.__file__ = str(path)
+        sys.modules[module_name] = module  # dataclasses look up their module
+        try:
+            exec(compile(code, str(path), "exec"), module.__dict__)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # sys.exit in the file would end the command
+            del sys.modules[module_name]
+            raise UsageError(f"{path} cannot be loaded: {explain(error)}") from error
+    offered = vars(sys.modules[module_name])
+    try:
+        cls = _accept_metric(name, offered[name])
+    except KeyError:
+        own = [key for key, value in offered.items() if _is_metric_of(value, module_name)]
+        there = ", ".join(own) or "none"
+        raise UsageError(
+            f"{path}: no class {name!r}.{did_you_mean(name, own)} Metrics in it: {there}"
+        ) from None
+    except TypeError as error:
+        raise UsageError(f"{path}: {name}: {error}") from None
+    if not cls.name or cls.name in METRICS.names():
+        why = f"the name {cls.name!r} is taken" if cls.name else "it has no name"
+        raise UsageError(f'{path}: {name}: {why}. Give it one of its own: name = "echo-rate"')
+    cls.file_digest = digest
+    return cls
+
+
+def _is_metric_of(value: object, module: str) -> bool:
+    from dialeval.metric import Metric
+
+    return isinstance(value, type) and issubclass(value, Metric) and value.__module__ == module
+
+
+def make_metric(spec: str | Metric | type[Metric], preset: str = "", **options: Any) -> Metric:
     """`make_metric("bleu:n=2")`, `make_metric("bleu", n=2)`: a metric with checked options.
 
-    `preset` chooses the models that the options do not name; one that it lacks is an error.
+    `spec` may be a class, or a class in a file: `./my_metric.py:EchoRate:n=2`. `preset` chooses the
+    models that the options do not name; one that it lacks is an error.
     """
     from dialeval.metric import Metric
 
     if isinstance(spec, Metric):
         return spec
-    name, typed = split_spec(spec)
-    cls, given = METRICS.get(name), {**typed, **options}
+    if isinstance(spec, type):
+        cls, typed, name = _accept_metric(spec.__name__, spec), {}, spec.__name__
+    elif in_file := _IN_FILE.fullmatch(spec.strip()):
+        name = f"{in_file['path']}:{in_file['name']}"
+        cls, typed = find_metric(name), split_spec(f"x{in_file['options'] or ''}")[1]
+    else:
+        name, typed = split_spec(spec)
+        cls = METRICS.get(name)
+    given = {**typed, **options}
     if preset:
         from dialeval.model_store.presets import preset_options
 
@@ -245,7 +310,7 @@ def make_metric(spec: str | Metric, preset: str = "", **options: Any) -> Metric:
     return build(cls, given, f"metric {name!r}")
 
 
-def make_metrics(specs: Iterable[str | Metric], preset: str = "") -> list[Metric]:
+def make_metrics(specs: Iterable[str | Metric | type[Metric]], preset: str = "") -> list[Metric]:
     """Makes several metrics at once; the same metric with the same options twice is refused."""
     if preset:
         from dialeval.model_store.presets import preset_models
@@ -313,15 +378,19 @@ class MetricDescription:
 
 def describe_metric(name: str) -> MetricDescription:
     """Returns what a metric says of itself; a `UsageError` where a plugin cannot say it."""
-    cls = METRICS.get(name)
+    cls = find_metric(name)
     try:
         return _describe(name, cls)
     except (Exception, SystemExit) as error:
-        if not METRICS.is_plugin(name):
+        if not _is_foreign(name):
             raise
         raise UsageError(
             f"the plugin metric {name!r} cannot be described: {explain(error)}"
         ) from error
+
+
+def _is_foreign(name: str) -> bool:
+    return name not in METRICS.names() or METRICS.is_plugin(name)
 
 
 def _describe(name: str, cls: type[Metric]) -> MetricDescription:
@@ -339,7 +408,7 @@ def _describe(name: str, cls: type[Metric]) -> MetricDescription:
         direction=metric.direction,
         range=f"{_bound(metric.range[0])} to {_bound(metric.range[1])}",
         citation=metric.citation,
-        plugin=METRICS.is_plugin(name),
+        plugin=_is_foreign(name),
         options=_options(cls),
         parts=tuple((part.name, part.summary) for part in metric.parts()),
         signature=str(metric.signature()),

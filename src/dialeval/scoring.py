@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def score(
     samples: Iterable[Sample] | Any,
-    metrics: Iterable[str | Metric] = DEFAULT_METRICS,
+    metrics: Iterable[str | Metric | type[Metric]] = DEFAULT_METRICS,
     *,
     out: str | Path | None = None,
     overwrite: bool = False,
@@ -72,6 +72,11 @@ def score(
     if not isinstance(samples, Samples) and holds_records(samples):
         samples = load(samples)
     chosen = make_metrics([metrics] if isinstance(metrics, str) else metrics, preset)
+    if on == "ray" and (local := [metric.name for metric in chosen if metric.file_digest]):
+        raise UsageError(
+            f"{', '.join(local)}: workers on Ray do not have the file of a metric. Make it a plugin"
+            " (examples/plugin), and install that where they run"
+        )
 
     def score_into(directory: Path) -> Run:
         return _scored(

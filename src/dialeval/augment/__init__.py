@@ -10,6 +10,7 @@ from dialeval.augment.augmenter import (
     make_augmenters,
 )
 from dialeval.augment.queries import Queries, Query, QueryVariant, read_queries, write_queries
+from dialeval.callable_package import make_callable
 
 __all__ = [
     "AUGMENTERS",
@@ -25,3 +26,5 @@ __all__ = [
     "read_queries",
     "write_queries",
 ]
+
+make_callable(__name__, "dialeval.verbs:augment")

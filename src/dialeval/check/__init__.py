@@ -78,14 +78,14 @@ class CheckResult:
 
 
 def check_metric(
-    metric: Metric | str,
+    metric: Metric | type[Metric] | str,
     samples: Sequence[Sample] | None = None,
     answer: AnswerQuestion | None = None,
 ) -> CheckResult:
     """Runs every check; raises one `MetricCheckError` that lists all failures.
 
-    `metric` may be a name with options, as on the command line. `samples` replaces the built-in
-    ones, for a metric that needs something special in them.
+    `metric` may be a class, or a name with options, as on the command line. `samples` replaces the
+    built-in ones, for a metric that needs something special in them.
     """
     metric = make_metric(metric)
     passed, failures = [], []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from typing import Annotated, Any
 
@@ -40,30 +39,8 @@ GOES_ON = {
 """Verbs that resume; `probe` says so itself."""
 
 
-def show_plain_types(command: Any, context: Any) -> None:
-    """Shows no type beside a flag, and that of one value where several can be given."""
-    for parameter in command.get_params(context):
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-        elif hasattr(parameter, "display_type_rich"):
-            shown = parameter.display_type_rich(context) or ""
-            plain = re.sub(r"list\[(.*)\]", r"\1", shown).replace(" range", "")
-            parameter.display_type_rich = lambda ctx, plain=plain: plain
-
-
 class Verbs(typer.core.TyperGroup):
     """Handles what typer would swallow: Ctrl-C and a reader of our output that went away."""
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        command = super().get_command(ctx, cmd_name)
-        for one in (command, *getattr(command, "commands", {}).values()):
-            if one is not None:
-                show_plain_types(one, ctx)
-        return command
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        show_plain_types(self, ctx)
-        super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -77,6 +54,27 @@ class Verbs(typer.core.TyperGroup):
             # `| head` has seen enough: silence the flush at exit, too.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
+
+
+_PLAIN = {"bool": "", "str": "TEXT", "path": "FILE", "file": "FILE", "directory": "FOLDER"}
+_PLAIN |= dict.fromkeys(("int", "float", "int range", "float range"), "NUMBER")
+
+
+def _plain_type(parameter: Any, ctx: Any) -> str:
+    """The type column of a help text: nothing for flags and arguments, FILE, TEXT or NUMBER."""
+    if parameter.param_type_name == "argument":
+        return ""
+    if parameter.metavar is not None:
+        return str(parameter.metavar)
+    name: str = parameter.display_type(ctx).strip("<>").removeprefix("list[").removesuffix("]")
+    return _PLAIN.get(name.lower(), name)
+
+
+for _kind in (typer.core.TyperOption, typer.core.TyperArgument):
+    if hasattr(
+        _kind, "display_type_rich"
+    ):  # typer 0.29 shows types of Python, such as <list[Path]>
+        setattr(_kind, "display_type_rich", _plain_type)  # noqa: B010
 
 
 app = typer.Typer(

@@ -86,32 +86,25 @@ def augment(
     to see how its answers vary. Variants that equal the query or another variant are left out and
     counted.
     """
-    from dialeval.augment import Tally, augment_file, augment_queries, make_augmenters, read_queries
-    from dialeval.augment.augmenter import watched
+    import dialeval
     from dialeval.cli.show import show_warnings
     from dialeval.cli.terminal import harmless_output, progress_bar
 
-    queries = read_queries(
-        *files,
-        format=format,
-        columns=parse_pairs(map, "--map"),
-        system_prompt=system_prompt,
-        largest_record=largest_record,
-        bad="skip" if skip_bad else "raise",
-        limit=limit,
-    )
     with progress_bar("augmenting", quiet=quiet or as_json, noun="queries") as update:
-
-        def progress(done: int, total: int) -> None:
-            update(done, queries.fraction() if limit is None else done / limit)
-
-        if out is not None:
-            tally = augment_file(queries, with_, out, seed=seed, progress=progress)
-            made = []
-        else:
-            tally = Tally()
-            augmented = augment_queries(queries, make_augmenters(with_, seed), tally)
-            made = list(watched(augmented, progress))
+        found = dialeval.augment(
+            *files,
+            with_=with_,
+            out=out,
+            format=format,
+            columns=parse_pairs(map, "--map"),
+            limit=limit,
+            seed=seed,
+            bad="skip" if skip_bad else "raise",
+            system_prompt=system_prompt,
+            largest_record=largest_record,
+            progress=lambda done, total: update(done, done / total if total else None),
+        )
+    made, tally = found.queries, found.tally
     if as_json:
         for record in [query.to_record() for query in made] if out is None else [tally.to_record()]:
             print(json.dumps(record, ensure_ascii=False), file=harmless_output())
@@ -119,7 +112,7 @@ def augment(
     for query in made:
         _show(query)
     if not quiet:
-        show_warnings(queries.counts, verbose)
+        show_warnings(found.problems, verbose)
         _show_tally(tally, out)
 
 

@@ -27,11 +27,10 @@ def doctor(
     stored scores. A run passes if its files have the digests that its manifest names, and its means
     are those of its scores.
     """
+    import dialeval
     from dialeval.cli.terminal import print_table, say
-    from dialeval.doctor import examine
-    from dialeval.doctor.run import examine_run
 
-    findings = [finding for run in runs for finding in examine_run(run)] if runs else examine()
+    findings = dialeval.doctor(*runs or ())
     failed = [finding for finding in findings if finding.status == "failed"]
     if as_json:
         typer.echo(json.dumps([f.to_record() for f in findings], indent=2))

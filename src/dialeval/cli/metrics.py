@@ -14,16 +14,24 @@ def metrics(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Describe this metric. Without a name, list all metrics.", show_default=False
+            help="Describe this metric, which may be in a file: ./my_metric.py:EchoRate. Without a"
+            " name, list all metrics.",
+            show_default=False,
         ),
     ] = None,
+    cite: Annotated[
+        bool, typer.Option("--cite", help="Print what to cite for the metric, as BibTeX.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """List the metrics, or describe one of them."""
     from dialeval.cli.terminal import print_table, say
     from dialeval.errors import UsageError
+    from dialeval.metric import bibtex
     from dialeval.registry import METRICS, describe_metric
 
+    if cite and name is None:
+        raise UsageError("--cite needs the name of a metric: dialeval metrics bleu --cite")
     names = METRICS.names() if name is None else [name]
     found, broken = [], []
     for each in names:
@@ -33,7 +41,9 @@ def metrics(
             if name is not None:
                 raise
             broken.append(f"{error}. It is left out.")
-    if as_json:
+    if cite:
+        typer.echo(bibtex(found[0].citation))
+    elif as_json:
         typer.echo(
             json.dumps(
                 [d.to_record() for d in found] if name is None else found[0].to_record(),

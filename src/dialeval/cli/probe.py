@@ -149,42 +149,37 @@ def probe(
     else to standard error. A replay: file has lines {"messages": [...], "reply": "..."}. See
     docs/probing.md, section Systems.
     """
-    from dialeval.augment.queries import read_queries
+    import dialeval
     from dialeval.cli.probe_screen import asking_bar, show_summary
     from dialeval.cli.terminal import say
-    from dialeval.probe import probe as ask
-    from dialeval.systems import Asking, open_system
 
-    wanted = list(
-        read_queries(
-            *queries,
-            format=format,
-            system_prompt=system_prompt,
-            largest_record=largest_record,
-            limit=limit,
-        )
-    )
-    asking = Asking(concurrency, timeout, retries, rate, key_env, seed or 0, largest_record)
-    opened = open_system(system, parse_pairs(set, "--set"), asking)
     try:
         with asking_bar(quiet=quiet or as_json) as watch:
-            summary = ask(
-                opened,
-                wanted,
+            summary = dialeval.probe(
+                system,
+                queries,
                 out,
+                with_=augment,
                 protocol=protocol,
                 paraphrases=paraphrases,
-                augment=augment,
-                seed=seed,
+                set=parse_pairs(set, "--set"),
                 name=name,
+                concurrency=concurrency,
+                timeout=timeout,
+                retries=retries,
+                rate=rate,
+                key_env=key_env,
+                seed=seed,
+                limit=limit,
+                format=format,
+                system_prompt=system_prompt,
+                largest_record=largest_record,
                 overwrite=overwrite,
                 watch=watch,
             )
     except KeyboardInterrupt:
         say(f"\nStopped. {out} holds the answers: repeat the command to resume.", stderr=True)
         raise typer.Exit(130) from None
-    finally:
-        opened.close()
     if as_json:
         record = {**asdict(summary), "directory": str(summary.directory)}
         typer.echo(json.dumps(record, indent=2))
@@ -217,10 +212,10 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a probe query by query, worst first: wordings, answers and contradictions."""
+    import dialeval
     from dialeval.cli.probe_screen import show_queries
-    from dialeval.probe.report import probe_report
 
-    queries = probe_report(run, order)
+    queries = dialeval.show(run, order=order)
     if as_json:
         records = [query.to_record() for query in queries[:top]]
         typer.echo(json.dumps({"queries": len(queries), "shown": records}, indent=2))

@@ -16,19 +16,15 @@ from dialeval.cli.arguments import (
     SkipBad,
     SystemPrompt,
     Verbose,
-    load_samples,
     parse_pairs,
 )
-from dialeval.errors import UsageError
 from dialeval.limits import USUAL
+from dialeval.verbs import DEFAULT_QUALITIES, DEFAULT_SHARE
 
 if TYPE_CHECKING:
-    from dialeval.rating.job import Job
     from dialeval.rating.opening import Started
-    from dialeval.readers import Samples
+    from dialeval.verbs import RatingPages
 
-DEFAULT_QUALITIES = "coherence,fluency,overall"
-DEFAULT_SHARE = 0.05
 MOST_PRINTED = 20
 
 
@@ -167,101 +163,52 @@ def rate(
     and the same command resumes the job. Afterwards use dialeval raters ratings.db, dialeval agree
     ratings.db --scores RUN, or dialeval export ratings.db -o ratings.jsonl.
     """
-    needs_web()
+    import dialeval
     from dialeval.cli.show import show_warnings
     from dialeval.cli.terminal import counting_bar
-    from dialeval.rating.design import read_material
-    from dialeval.rating.opening import start
-    from dialeval.web.frame import check_token
-    from dialeval.web.serving import Serving, links, prepare_rating
 
-    if token:
-        check_token(token)
-    most = None if compare else limit  # of comparisons, pairs are counted
-
-    def load(path: str) -> Samples:
-        chosen = seed if most else None
-        return load_samples(
-            [path], format, map, None, None, most, chosen, skip_bad, system_prompt, largest_record
-        )
-
-    material = read_material(files, load, limit=most, seed=seed) if files else []
-    for source in material if not quiet else []:
-        if source.problems:
-            show_warnings(source.problems, verbose)
-    job, given = _job(
-        qualities, describe, compare, title, instructions, per_item, checks, duplicates, seed
-    )
     with counting_bar("making the job", quiet=quiet or as_json) as progress:
-        started = start(
-            db,
-            material,
-            job,
+        pages = dialeval.rate(
+            *files or (),
+            qualities=qualities,
+            describe=parse_pairs(describe, "--describe"),
             raters=raters,
-            organiser=token,
-            given=given,
-            most_pairs=limit,
+            per_item=per_item,
+            db=db,
+            compare=compare,
+            checks=checks,
+            duplicates=duplicates,
+            title=title,
+            instructions=instructions,
+            host=host,
+            port=port,
+            names=name or (),
+            token=token,
+            format=format,
+            columns=parse_pairs(map, "--map"),
+            limit=limit,
+            seed=seed,
+            bad="skip" if skip_bad else "raise",
+            system_prompt=system_prompt,
+            largest_record=largest_record,
             progress=progress,
         )
-    serving = prepare_rating(started.store, host, port, tuple(name or ()))
+    for source in pages.material if not quiet else ():
+        if source.problems:
+            show_warnings(source.problems, verbose)
 
-    def tell(serving: Serving) -> None:
-        found = links(started.store, serving)
+    def tell(pages: RatingPages) -> None:
+        found = pages.links
         if as_json:
-            record = {"organiser": found.organiser, "raters": found.raters, "port": serving.port}
+            port = pages.serving.port
+            record = {"organiser": found.organiser, "raters": found.raters, "port": port}
             typer.echo(json.dumps(record))
         else:
-            _tell(started, found.organiser, found.raters, quiet)
+            _tell(pages.started, found.organiser, found.raters, quiet)
         if open_browser:
             typer.launch(found.organiser)
 
-    serving.run(tell)
-
-
-def _job(
-    qualities: str | None,
-    describe: list[str] | None,
-    compare: bool,
-    title: str | None,
-    instructions: Path | None,
-    per_item: int,
-    checks: float,
-    duplicates: float,
-    seed: int,
-) -> tuple[Job, list[str]]:
-    """Returns the job, and the names of the fields that were set explicitly."""
-    from dialeval.rating.job import PREFERENCE, Job, described, parse_qualities
-
-    usual = PREFERENCE if compare else DEFAULT_QUALITIES
-    asked = parse_qualities(usual if qualities is None else qualities)
-    job = Job(
-        kind="compare" if compare else "rate",
-        qualities=described(asked, parse_pairs(describe, "--describe")),
-        title=title or ("Which answer is better?" if compare else "Rating dialogues"),
-        instructions=instructions.read_text(encoding="utf-8") if instructions else "",
-        seed=seed,
-        per_item=per_item,
-        checks=checks,
-        duplicates=duplicates,
-    )
-    named = {
-        "qualities": qualities is not None or describe,
-        "kind": compare,
-        "title": title,
-        "instructions": instructions,
-        "per_item": per_item,
-        "checks": checks != DEFAULT_SHARE,
-        "duplicates": duplicates != DEFAULT_SHARE,
-    }
-    return job, [field for field, value in named.items() if value]
-
-
-def needs_web() -> None:
-    from importlib.util import find_spec
-
-    needed = ("jinja2", "python_multipart", "sqlalchemy", "starlette", "uvicorn")
-    if missing := [name.replace("_", "-") for name in needed if find_spec(name) is None]:
-        raise UsageError(f"rating needs {', '.join(missing)}: pip install 'dialeval[web]'")
+    pages.run(tell)
 
 
 def _tell(started: Started, organiser: str, raters: dict[str, str], quiet: bool) -> None:

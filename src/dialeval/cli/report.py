@@ -63,8 +63,8 @@ def report(
     The page is self-contained and opens offline. It shows several runs side by side: what changed,
     on which dialogues most, and whether the change is significant.
     """
+    import dialeval
     from dialeval.cli.terminal import counting_bar, say
-    from dialeval.report.build import write_report
     from dialeval.runs.table import count
 
     with ExitStack() as bars:
@@ -73,9 +73,9 @@ def report(
             bars.close()
             return bars.enter_context(counting_bar(what, quiet=quiet or as_json))
 
-        written = write_report(
-            runs,
-            out,
+        written = dialeval.report(
+            *runs,
+            out=out,
             metrics=metric or (),
             title=title,
             sample=sample,

@@ -51,7 +51,8 @@ def score(
             "--metric",
             "-m",
             help="Score with this metric, with options after a colon: bleu:n=2 (see: dialeval"
-            " metrics). Repeat for several. Default: judge.",
+            " metrics); or with a class in a file: ./my_metric.py:EchoRate. Repeat for several."
+            " Default: judge.",
             show_default=False,
         ),
     ] = None,

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.agree import check_picture, save_picture
+from dialeval.cli.agree import check_picture
 from dialeval.cli.arguments import Json, Quiet
 from dialeval.errors import JobError, UsageError
 
@@ -110,36 +108,20 @@ def study(
     if as_json and as_markdown:
         raise UsageError("--json or --markdown, not both")
     check_picture(plot)
-    with _data_directory(data):
-        if name is None:
+    if name is None:
+        from dialeval.verbs import data_directory
+
+        with data_directory(data):
             if model or metric or rated or positives or limit or out or plot:
                 raise UsageError(
                     "name a study for --model, --metric, --set, --positives, --limit, --out and"
                     " --plot. See: dialeval study"
                 )
             _list(as_json, as_markdown)
-        else:
-            asked = {"models": model, "metrics": metric, "sets": rated, "positives": positives}
-            chosen = {what: given or [] for what, given in asked.items()}
-            _run(name, chosen, limit, out, plot, as_json, as_markdown, quiet)
-
-
-@contextmanager
-def _data_directory(place: Path | None) -> Iterator[None]:
-    """`--data DIR` is `DIALEVAL_DATA=DIR` for this command."""
-    if place is None:
-        yield
         return
-    if not place.is_dir():
-        raise UsageError(f"--data {place}: there is no such directory")
-    before = os.environ.get("DIALEVAL_DATA")
-    os.environ["DIALEVAL_DATA"] = str(place)
-    try:
-        yield
-    finally:
-        del os.environ["DIALEVAL_DATA"]
-        if before is not None:
-            os.environ["DIALEVAL_DATA"] = before
+    asked = {"models": model, "metrics": metric, "sets": rated, "positives": positives}
+    chosen = {what: given or [] for what, given in asked.items()}
+    _run(name, chosen, limit, data, out, plot, as_json, as_markdown, quiet)
 
 
 def _list(as_json: bool, as_markdown: bool) -> None:
@@ -170,32 +152,23 @@ def _run(
     name: str,
     asked: Mapping[str, list[str]],
     limit: int,
+    data: Path | None,
     out: Path | None,
     plot: Path | None,
     as_json: bool,
     as_markdown: bool,
     quiet: bool,
 ) -> None:
-    from dialeval.cli.terminal import counting_bar
-    from dialeval.studies.result import failure_lines, result_markdown, run_study, save_result
-    from dialeval.studies.study import find_study
+    import dialeval
+    from dialeval.cli.terminal import counting_bar, say
+    from dialeval.studies.result import failure_lines, result_markdown
 
-    chosen = find_study(name)
-    with counting_bar(chosen.name, quiet=quiet or as_json) as progress:
-        result = run_study(
-            chosen,
-            models=asked["models"],
-            metrics=asked["metrics"],
-            sets=asked["sets"],
-            positives=asked["positives"],
-            limit=limit,
-            draw=plot is not None,
-            progress=progress,
+    with counting_bar(name, quiet=quiet or as_json) as progress:
+        result = dialeval.study(
+            name, limit=limit, data=data, out=out, plot=plot, progress=progress, **asked
         )
-    if out is not None:
-        save_result(result, out)
-    if plot is not None:
-        save_picture(result.drawing, plot, quiet or as_json)
+    if plot is not None and not (quiet or as_json):
+        say(f"picture: {plot}", stderr=True, style="dim")
     if as_json:
         typer.echo(json.dumps(result.to_record(), indent=2))
     elif as_markdown:

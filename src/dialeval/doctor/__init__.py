@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
+from dialeval.callable_package import make_callable
 from dialeval.version import __version__
 
 EXPECTED = Path(__file__).with_name("expected.json")
@@ -175,3 +176,5 @@ def _same(stored: float | None, here: float | None, tolerance: float) -> bool:
 
 
 CHECKS = (_versions, _extras, _word_net, _models, _cache, _scores_of_the_example)
+
+make_callable(__name__, "dialeval.verbs:doctor")

@@ -52,7 +52,11 @@ class LlmJudge(Metric):
 
     name = "llm-judge"
     levels = frozenset({"turn", "dialogue"})
-    citation = "Liu et al., EMNLP 2023 (G-Eval); Zhong et al., EMNLP 2022 (UniEval)"
+    citation = (
+        "Liu, Iter, Xu, Wang, Xu, Zhu: G-Eval: NLG Evaluation using GPT-4 with Better Human"
+        " Alignment. EMNLP 2023; Zhong, Liu, Yin, Mao, Jiao, Liu, Zhu, Ji, Han: Towards a Unified"
+        " Multi-Dimensional Evaluator for Text Generation. EMNLP 2022"
+    )
 
     model: str = model_option(
         "llm-judge", "a language model, or a server: openai:http://localhost:8000/v1#NAME"
