@@ -239,6 +239,15 @@ def test_a_request_with_its_response_has_one_answer_to_judge(read: Read) -> None
     assert (sample.response, sample.system, len(sample.context)) == (SAID, "gpt-4o", 3)
 
 
+def test_messages_in_parts_and_drafts_of_gemini(read: Read) -> None:
+    record = {
+        "contents": [{"role": "user", "parts": [{"text": ASKED.text}]}],
+        "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": SAID}]}}]},
+    }
+    reading = read(lines(record), columns={"messages": "contents"})
+    assert_the_exchange(the_only(reading.samples))
+
+
 def test_a_system_prompt_in_a_string_is_no_name(read: Read) -> None:
     messages = [{"role": "user", "content": ASKED.text}, {"role": "assistant", "content": SAID}]
     record = {"model": "claude", "system": "You are a pirate.", "messages": messages}
@@ -274,6 +283,17 @@ def test_a_transcript_has_continued_turns_and_several_dialogues(read: Read) -> N
     first = reading.samples[0]
     assert (first.context, first.system) == ((ASKED,), "")
     assert first.response == "Tortuga, matey.\n\n- dark rum\n- Note: strong"
+
+
+def test_a_code_block_in_a_transcript_is_not_cut_at_names(read: Read) -> None:
+    code = "```yaml\nUser: x\n\n---\nBot: y\n```"
+    text = f"**User:** {ASKED.text}\n\n**Assistant:** So:\n{code}\n\n"
+    reading = read(f"{text}**User:** Ta\n**Assistant:** Aye\n", "chat.txt")
+    assert [sample.response for sample in reading.samples] == [f"So:\n{code}", "Aye"]
+    assert not reading.problems
+    cut = read("User: a\nBot: b\n```\nUser: c\nBot: d\n", "cut.txt")
+    assert [sample.response for sample in cut.samples] == ["b\n```\nUser: c\nBot: d"]
+    assert "the code block that starts here is not closed" in cut.problems[0]
 
 
 def test_a_transcript_with_any_two_names_says_whom_it_judges(read: Read) -> None:

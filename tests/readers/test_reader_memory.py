@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dialeval
-from dialeval.errors import UsageError
+from dialeval.errors import InputError, UsageError
 
 from .test_reader_logs import ASKED, SAID, SHAREGPT, assert_the_exchange, the_only
 
@@ -86,5 +86,7 @@ def test_missing_cells_are_no_text() -> None:
 def test_what_is_no_record_is_told() -> None:
     with pytest.raises(UsageError, match="item 0 is of type int"):
         dialeval.load([1, 2])
+    with pytest.raises(InputError, match="there are no records in it"):
+        list(dialeval.load([]))
     with pytest.raises(UsageError, match="not a dict"):
         dialeval.load({"prompt": "Hi"})

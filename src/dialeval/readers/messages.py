@@ -200,8 +200,11 @@ def unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
     inner = message.get("data")
     if isinstance(inner, Mapping) and "content" in inner:
         return {**inner, "role": message.get("type")}
-    inner = message.get("message")
-    return inner if isinstance(inner, Mapping) else message
+    for key in ("message", "content"):
+        inner = message.get(key)
+        if isinstance(inner, Mapping) and not {"content", "parts"}.isdisjoint(inner):
+            return inner
+    return message
 
 
 def is_message(value: object) -> bool:

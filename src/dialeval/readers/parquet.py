@@ -45,6 +45,8 @@ def _wanted(names: list[str], options: ReadOptions) -> list[str]:
 
 
 def _require(column: str, names: list[str]) -> None:
+    if not names:
+        raise UnreadableError("there are no records in it")
     if column not in names:
         raise UnreadableError(
             f"there is no column {column!r}.{did_you_mean(column, names)}"

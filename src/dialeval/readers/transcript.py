@@ -7,10 +7,10 @@
     User: Great!
 
 Any two names will do. Lines without one of them go on with the turn before, blank lines between
-them are kept. A time or a number before the name, and Markdown around it, are dropped:
-`[2024-05-01 10:02] User: Hi`, `**User:** Hi`, `10:02 - Alice: Hi`. A line of dashes, equals signs
-or the like, or `Conversation 2`, before a name starts another dialogue. A file holds one dialogue
-otherwise, and a folder of files one in each.
+them are kept, and so are code blocks (```), whatever stands in them. A time or a number before the
+name, and Markdown around it, are dropped: `[2024-05-01 10:02] User: Hi`, `**User:** Hi`, `10:02 -
+Alice: Hi`. A line of dashes, equals signs or the like, or `Conversation 2`, before a name starts
+another dialogue. A file holds one dialogue otherwise, and a folder of files one in each.
 
 Whose answers are judged: `Bot`, `Assistant`, `AI` and such names (`messages.VOICES`) are known, and
 the other name of two is the user. Of two unknown names, the one that speaks second is judged, with
@@ -89,9 +89,16 @@ def _dialogues(source: Source, place: Place, cast: _Cast) -> Iterator[list[tuple
     turns: list[tuple[int, Voice, list[str]]] = []
     held: list[str] = []
     """What may be a break between dialogues, if a name follows."""
+    block = 0
+    """The line where a code block starts in which we are: names in it speak to nobody."""
     for line, text in source.lines(place):
         text = text.replace("\0", "\ufffd")
-        match = _LINE.fullmatch(text)
+        if turns and text.lstrip().startswith("```"):
+            block = 0 if block else line
+            turns[-1][2].extend((*held, text))
+            held = []
+            continue
+        match = None if block else _LINE.fullmatch(text)
         voice = cast.voices.get(match["name"].lower()) if match else None
         if match and voice:
             if turns and any(_BREAK.fullmatch(one) for one in held):
@@ -101,7 +108,7 @@ def _dialogues(source: Source, place: Place, cast: _Cast) -> Iterator[list[tuple
                 turns[-1][2].extend(held)
             held = []
             turns.append((line, voice, [match["text"]]))
-        elif _BREAK.fullmatch(text) or not text.strip():
+        elif not block and (_BREAK.fullmatch(text) or not text.strip()):
             held.append(text)
         elif turns:
             turns[-1][2].extend((*held, text))
@@ -109,6 +116,9 @@ def _dialogues(source: Source, place: Place, cast: _Cast) -> Iterator[list[tuple
         else:
             place.line = line
             place.warning("", "left out: it stands above the first turn")
+    if block:
+        place.line = block
+        place.warning("", "the code block that starts here is not closed: the rest is one turn")
     if turns:
         yield [(at, who, "\n".join(said).strip()) for at, who, said in turns]
 
