@@ -44,13 +44,14 @@ import numpy as np
 import torch
 
 import dialeval
+from dialeval.engine.answers import LoadedOnce
 from dialeval.model_store.locate import locate
 from dialeval.model_store.scorer_directory import DESCRIPTION
 from dialeval.models.loading import silence
 from dialeval.models.pair_scorer import PairScorer
+from dialeval.models.source import Models
 from dialeval.question import Embed, Judge
 from dialeval.sample import Sample, Turn
-from dialeval.studies.rated_runs import LoadedOnce
 from dialeval.training.examples.corpora import load_corpus
 
 Vector = Callable[[str], Any]
@@ -215,7 +216,7 @@ def main() -> None:
     samples = list(islice(pairs(), arguments.pairs))
     drawn = np.random.default_rng(0).choice(len(samples), arguments.serial, replace=False)
     alone = [samples[i] for i in drawn]
-    source = LoadedOnce(None)
+    source = LoadedOnce(Models())
     with tempfile.TemporaryDirectory() as name:
         folder, model = Path(name), arguments.model
         if arguments.context:

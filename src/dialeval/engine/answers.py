@@ -28,7 +28,7 @@ import numpy as np
 
 from dialeval.errors import DialevalError, JobError, UsageError, is_panic
 from dialeval.progress import Progress, silent
-from dialeval.question import Answer, AskingModel, Model, ModelSource, Question
+from dialeval.question import Answer, AskingModel, Model, ModelSource, Question, TellingSource
 from dialeval.storage import cache_directory
 
 _TEXT = "text"
@@ -192,6 +192,34 @@ class NoModels:
 
     def load(self, name: str) -> Model:
         raise UsageError(f"this run needs the model {name!r}, but no models were given")
+
+
+class LoadedOnce:
+    """A model source that asks the other one for each model once; models stay loaded from one run
+    to the next."""
+
+    def __init__(self, source: ModelSource) -> None:
+        self._source = source
+        self._fingerprints: dict[str, str] = {}
+        self._models: dict[str, Model] = {}
+
+    def fingerprint(self, name: str) -> str:
+        if name not in self._fingerprints:
+            self._fingerprints[name] = self._source.fingerprint(name)
+        return self._fingerprints[name]
+
+    def languages(self, name: str) -> frozenset[str]:
+        source = self._source
+        return source.languages(name) if isinstance(source, TellingSource) else frozenset()
+
+    def unknown_pieces(self, name: str, text: str) -> float:
+        source = self._source
+        return source.unknown_pieces(name, text) if isinstance(source, TellingSource) else 0.0
+
+    def load(self, name: str) -> Model:
+        if name not in self._models:
+            self._models[name] = self._source.load(name)
+        return self._models[name]
 
 
 class Answerer:

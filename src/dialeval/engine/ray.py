@@ -33,11 +33,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from dialeval.engine.answers import AnswerCache, Answerer, NoModels
+from dialeval.engine.answers import AnswerCache, Answerer, LoadedOnce, NoModels
 from dialeval.engine.chunk import Chunk, ScoredChunk, fingerprints, score_chunk
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.metric import Metric
-from dialeval.question import Model, ModelSource, TellingSource
+from dialeval.question import ModelSource
 from dialeval.version import __version__
 
 IN_MEMORY = Path(":memory:")
@@ -108,33 +108,6 @@ class Worker:
                     f"{where} has other weights of {name!r} ({found[:8]}) than this machine"
                     f" ({expected[:8]}). On both: dialeval models get {name}"
                 )
-
-
-class LoadedOnce:
-    """A model source that asks the other one for each model once."""
-
-    def __init__(self, source: ModelSource) -> None:
-        self._source = source
-        self._fingerprints: dict[str, str] = {}
-        self._models: dict[str, Model] = {}
-
-    def fingerprint(self, name: str) -> str:
-        if name not in self._fingerprints:
-            self._fingerprints[name] = self._source.fingerprint(name)
-        return self._fingerprints[name]
-
-    def languages(self, name: str) -> frozenset[str]:
-        source = self._source
-        return source.languages(name) if isinstance(source, TellingSource) else frozenset()
-
-    def unknown_pieces(self, name: str, text: str) -> float:
-        source = self._source
-        return source.unknown_pieces(name, text) if isinstance(source, TellingSource) else 0.0
-
-    def load(self, name: str) -> Model:
-        if name not in self._models:
-            self._models[name] = self._source.load(name)
-        return self._models[name]
 
 
 TRIES = 3

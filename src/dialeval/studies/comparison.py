@@ -20,13 +20,14 @@ from dialeval.agreement.correlation import Name, correlations
 from dialeval.agreement.ranks import Floats
 from dialeval.agreement.rated import Target, rated_run, ratings_table
 from dialeval.agreement.table import scored_qualities
+from dialeval.engine.answers import LoadedOnce
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
+from dialeval.models.source import Models
 from dialeval.registry import make_metrics
 from dialeval.runs.run import Run
 from dialeval.sample import Level
 from dialeval.studies.rated_runs import (
-    LoadedOnce,
     LoadedSet,
     groups_by_model,
     load_rated_sets,
@@ -279,7 +280,7 @@ class Cell:
 
 
 def measure(setting: Setting) -> Findings:
-    source = LoadedOnce(setting.source)
+    source = LoadedOnce(setting.source or Models())
     metrics = make_metrics(setting.metrics)
     left_out = {} if setting.source else unusable(metrics)
     usable = [metric for metric in metrics if metric.label not in left_out]

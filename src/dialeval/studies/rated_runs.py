@@ -14,9 +14,11 @@ import dialeval
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS, protocol_sample
 from dialeval.compose.gathering import Gathered, gather
 from dialeval.datasets import DATASETS, find_dataset
+from dialeval.engine.answers import LoadedOnce
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
-from dialeval.question import Model, ModelSource, TellingSource
+from dialeval.models.source import Models
+from dialeval.question import ModelSource
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample
 from dialeval.storage import cache_directory
@@ -150,40 +152,6 @@ def what_was_learned(models: Sequence[str]) -> list[str]:
     return lines
 
 
-class LoadedOnce:
-    """A model source whose models stay loaded from one run to the next."""
-
-    def __init__(self, source: ModelSource | None) -> None:
-        self._source = source
-        self._loaded: dict[str, Model] = {}
-        self._fingerprints: dict[str, str] = {}
-
-    def fingerprint(self, name: str) -> str:
-        if name not in self._fingerprints:
-            self._fingerprints[name] = self._get().fingerprint(name)
-        return self._fingerprints[name]
-
-    def languages(self, name: str) -> frozenset[str]:
-        source = self._get()
-        return source.languages(name) if isinstance(source, TellingSource) else frozenset()
-
-    def unknown_pieces(self, name: str, text: str) -> float:
-        source = self._get()
-        return source.unknown_pieces(name, text) if isinstance(source, TellingSource) else 0.0
-
-    def load(self, name: str) -> Model:
-        if name not in self._loaded:
-            self._loaded[name] = self._get().load(name)
-        return self._loaded[name]
-
-    def _get(self) -> ModelSource:
-        if self._source is None:
-            from dialeval.models.source import Models
-
-            self._source = Models()
-        return self._source
-
-
 # What the studies of MME-CRS are run on: the files of DSTC10 that are here, scored and kept.
 
 ASKED = ("minilm-l6", "glove-50d", "spacy-en-sm")
@@ -212,7 +180,7 @@ def score_sets(
     """Returns the user's sets or the files of DSTC10, with the metrics of the setting. Those of
     `terms` are composed where there are any, else everything is. `most`: take at most so many
     samples of a set."""
-    source = LoadedOnce(setting.source)
+    source = LoadedOnce(setting.source or Models())
     metrics = make_metrics(setting.metrics)
     left_out = {} if setting.source else unusable(metrics)
     usable = [metric for metric in metrics if metric.label not in left_out]
