@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from dialeval.cli.arguments import Json
+from dialeval.cli.servers import KeyEnv, servers_of
+from dialeval.errors import UsageError
 
 
 def doctor(
@@ -19,6 +21,17 @@ def doctor(
             show_default=False,
         ),
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            metavar="MODEL",
+            help="Ask this language model ten stored questions again: does it rate as it did, the"
+            " same twice, and alike in other words?",
+            show_default=False,
+        ),
+    ] = None,
+    key_env: KeyEnv = None,
     as_json: Json = False,
 ) -> None:
     """Check the installation, or every byte of some runs.
@@ -30,7 +43,14 @@ def doctor(
     import dialeval
     from dialeval.cli.terminal import print_table, say
 
-    findings = dialeval.doctor(*runs or ())
+    if judge is None:
+        findings = dialeval.doctor(*runs or ())
+    elif runs:
+        raise UsageError("runs or --judge, not both")
+    else:
+        from dialeval.doctor.judge import examine_judge
+
+        findings = examine_judge(judge, servers_of(None, None, None, None, key_env=key_env))
     failed = [finding for finding in findings if finding.status == "failed"]
     if as_json:
         typer.echo(json.dumps([f.to_record() for f in findings], indent=2))
