@@ -165,5 +165,5 @@ def _findings(card: JudgeCard, known: dict[str, Any] | None, path: Path) -> list
     if known.get("rubric") != card.rubric:
         return [Finding("drift", "failed", f"{path} is of another rubric: delete it"), *found]
     drift = float(np.abs(np.array(before, dtype=float) - np.array(card.ratings)).max())
-    status = "ok" if drift < MOVED else "failed"
-    return [Finding("drift", status, f"largest difference since the card: {drift:.4f}"), *found]
+    said = f"largest difference since the card: {drift:.4f}"
+    return [Finding("drift", "ok" if drift < MOVED else "failed", said), *found]

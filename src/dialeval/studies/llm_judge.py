@@ -88,7 +88,8 @@ def _filled(scores: Sequence[float | None]) -> Floats:
 
 def _standard(values: Floats) -> Floats:
     spread = float(values.std())
-    return (values - values.mean()) / spread if spread else values - values.mean()
+    scaled: Floats = (values - values.mean()) / (spread or 1.0)
+    return scaled
 
 
 def _mean(judged: Mapping[str, Floats], ratings: Mapping[str, Floats]) -> float:
