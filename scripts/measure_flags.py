@@ -1,10 +1,12 @@
 """How often does `flags` flag answers that people wrote? Each flag there is most likely false.
 
     python scripts/measure_flags.py [--skip 4000] [--limit 5000] [--show 3] [SET...]
+    python scripts/measure_flags.py --pairs
 
 Without a name: corpora of chats between people, by name (`dialeval data`), some answers of each.
 The first 4000 were looked at while the rules were written, so they are left out. Prints how many of
-a thousand answers have each flag, and examples with --show.
+a thousand answers have each flag, and examples with --show. With --pairs: how many of the bad
+answers of the bundled minimal pairs are flagged, by kind, and how many of the good ones.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections import Counter
 from itertools import islice
 
 import dialeval
+from dialeval.examples import behaviour_pairs
 from dialeval.metrics.flags import FAULTS
 from dialeval.sample import Sample
 
@@ -33,13 +36,30 @@ def answers(name: str):
             )
 
 
+def print_pairs() -> None:
+    metric = dialeval.make_metric("flags")
+    counts: Counter[str] = Counter()
+    pairs = [*behaviour_pairs("learn"), *behaviour_pairs("test")]
+    for pair in pairs:
+        good, bad = pair.samples()
+        counts["good"] += bool(metric.score(good, []).value)
+        counts[pair.kind] += bool(metric.score(bad, []).value)
+    kinds = Counter(pair.kind for pair in pairs)
+    for kind, total in [("good", len(pairs)), *kinds.items()]:
+        print(kind, f"{counts[kind]} of {total}", sep="\t")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=PEOPLE, metavar="SET")
     parser.add_argument("--skip", type=int, default=4000, help="answers of each set to leave out")
     parser.add_argument("--limit", type=int, default=5000, help="answers of each set")
     parser.add_argument("--show", type=int, default=0, help="examples of each flag and set")
+    parser.add_argument("--pairs", action="store_true", help="use the bundled minimal pairs")
     given = parser.parse_args()
+    if given.pairs:
+        print_pairs()
+        return
     metric = dialeval.make_metric("flags")
     print("set", "answers", "any", *FAULTS, sep="\t")
     for name in given.sets:

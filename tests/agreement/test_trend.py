@@ -159,6 +159,12 @@ def test_a_run_that_was_measured_in_another_way_has_a_reason_and_no_number(day, 
     assert found.points[4].level == pytest.approx(0.025)
 
 
+def test_the_first_day_has_no_test_and_no_alarm(day):
+    found = dialeval.trend(day("first", values(1, 4)))
+    assert not found.alarm
+    assert found.sentence() == "NO TEST of first: fewer than 3 runs before it."
+
+
 def test_it_can_be_kept_and_drawn(day, tmp_path):
     runs = [day(name, values(n, 1 if name == "e" else 4)) for n, name in enumerate("abcde")]
     found = dialeval.trend(*runs)
@@ -175,7 +181,7 @@ def test_it_can_be_kept_and_drawn(day, tmp_path):
 @pytest.mark.parametrize(
     ("names", "options", "message"),
     [
-        (("a",), {}, "two runs or more"),
+        ((), {}, "name runs"),
         (("a", "b"), {"metric": "tolt"}, "Did you mean 'told'"),
         (("a", "b"), {"metric": "size"}, "neither more nor less"),
         (("a", "b"), {}, "Name one with --metric: told, size"),

@@ -100,6 +100,9 @@ def test_the_language_may_be_asked_for_and_a_german_chat_may_be_german():
     german = "Das ist nicht so gut, aber wir können es noch einmal mit dem anderen versuchen."
     assert flags(german, "Could you say that in German, please?") == set()
     assert flags(german, "Kannst du mir sagen, ob das so gut ist oder nicht?") == set()
+    french = "Il faut appuyer sur le bouton pendant quinze secondes pour le redémarrer."
+    assert flags(french, "My tablet keeps freezing.") == {"other-language"}
+    assert flags(french, "Mon ordinateur plante.") == set()
     english = "That is not so good, but we can try it with the other one."
     assert flags(english, "Kannst du mir sagen, ob das so gut ist?") == {"other-language"}
 

@@ -140,8 +140,8 @@ def trend(
     if not 0 < alpha < 1:
         raise UsageError(f"alpha must be between 0 and 1, not {alpha:g}")
     opened = [one for given in runs for one in _opened(given)]
-    if len(opened) < 2:
-        raise UsageError("a trend needs two runs or more, the oldest first")
+    if not opened:
+        raise UsageError("name runs, the oldest first")
     label = _label(opened, metric)
     sides = [read_side(name, run) for name, run in zip(run_names(opened), opened, strict=True)]
     if system is not None:

@@ -155,16 +155,18 @@ def _switches(response: str, turns: Sequence[str]) -> bool:
     if here == before:
         return False
     if here:
-        known = before or _is_english(" ".join(turns))
+        known = before or _is_english(" ".join(turns), response)
         return bool(known) and NAMES[here].lower() not in turns[-1].lower()
-    return _is_english(response) and "english" not in turns[-1].lower()
+    return _is_english(response, " ".join(turns)) and "english" not in turns[-1].lower()
 
 
-def _is_english(text: str) -> bool:
-    """Of three words or more, at least a fifth are English function words."""
+def _is_english(text: str, other: str) -> bool:
+    """Whether, of three words or more, a fifth are English function words that the other text, in
+    another language, does not have: "me" and "no" are Spanish, too."""
     words = [word.lower() for word in _WORD.findall(text)]
-    hits = sum(word in FUNCTION_WORDS for word in words)
-    return len(words) >= 3 and hits >= 2 and 5 * hits >= len(words)
+    elsewhere = {word.lower() for word in _WORD.findall(other)}
+    hits = sum(word in FUNCTION_WORDS and word not in elsewhere for word in words)
+    return len(words) >= 3 and hits >= 1 and 5 * hits >= len(words)
 
 
 def _breaks_off(response: str) -> bool:

@@ -79,7 +79,7 @@ class RankedAnswer:
         if self.lowest:
             known = self.lowest.meaning in self.note
             said.append(f"lowest: {self.lowest.number if known else self.lowest}")
-        elif self.parts:
+        elif self.parts and not self.note:
             said.append(", ".join(f"{name} {value:.3g}" for name, value in self.parts.items()))
         return "; ".join(said)
 
