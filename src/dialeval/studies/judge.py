@@ -100,7 +100,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 def measure(setting: Setting) -> Findings:
     names = [name for name in setting.sets or SETS if name.partition("/")[0] in setting.data]
-    samples = {name: list(load(name, limit=MOST, seed=0)) for name in names}
+    samples = {name: list(load(name, limit=setting.limit or MOST, seed=0)) for name in names}
     readers = Readers(*setting.models[:2])
     total = sum(map(len, samples.values()))
     with AnswerCache(default_cache_path()) as cache:
@@ -312,5 +312,6 @@ STUDY = Study(
     models=("judge-corpus-minilm-l6", "minilm-l6"),
     metrics=METRICS,
     takes_sets=True,
+    takes_limit=True,
     cost="about ten minutes",
 )
