@@ -50,6 +50,9 @@ def test_the_verdict_is_arithmetic(tmp_path):
     )
     assert one.low == pytest.approx(gains.mean() - 1.645 * error)
     assert {change.ids[0] for change in one.deciding} == {"s0", "s3", "s4"}
+    assert all(
+        change.difference == change.scores[0] - change.scores[1] > 0 for change in one.deciding
+    )
     assert one.sentence().startswith("People would prefer new to old: 3.0 against 1.8 of 5, +1.17")
     assert found.to_record()["verdict"][0] == one.sentence()
 

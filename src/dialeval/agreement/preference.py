@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -122,7 +122,12 @@ def _preference(level: Joined, label: str, pair: tuple[int, int]) -> Preference 
         difference + INTERVAL * error,
         0.5 * (1.0 + math.erf(difference / error / math.sqrt(2.0))),
         n,
-        tuple(change for change in changes if change.kind == "worse"),
+        # Where the second lost most: told as what the first has more, like the mean difference.
+        tuple(
+            replace(change, kind="better", difference=-change.difference)
+            for change in changes
+            if change.kind == "worse"
+        ),
     )
 
 
