@@ -14,7 +14,7 @@ from dialeval.model_store import catalogue
 from dialeval.model_store.catalogue import CATALOGUE, Wheels
 from dialeval.model_store.fetch import get
 from dialeval.model_store.locate import list_models, locate, ready, verify
-from dialeval.model_store.presets import preset_models
+from dialeval.model_store.presets import PRESETS, preset_models
 from dialeval.model_store.store import wheel_fingerprint
 
 from .wheels import cut_into_wheels, entry_of, from_directory
@@ -150,5 +150,10 @@ def test_the_joined_files_are_those_of_the_list_of_models() -> None:
 
 
 def test_the_large_preset_reads_with_the_larger_encoder() -> None:
-    assert "mpnet-base" in preset_models("large")
-    assert "minilm-l6" not in preset_models("large")
+    assert PRESETS["large"]["sentence-encoder"] == "mpnet-base"
+    assert PRESETS["large"]["judge"] == "judge-mpnet"
+
+
+def test_a_preset_has_what_its_models_stand_on() -> None:
+    """`mme-relevance` of the large preset was trained on MiniLM, the judge reads with both."""
+    assert {"mpnet-base", "minilm-l6", "smollm2-135m"} <= set(preset_models("large"))

@@ -445,6 +445,15 @@ _ENTRIES = (
         base="judge-corpus-minilm-l6",
     ),
     Entry(
+        "judge-mpnet",
+        "judge",
+        "CC-BY-NC-SA-4.0",
+        "the judge that embeds with mpnet-base: nearer to people, and slower",
+        Package("adapters/judge-mpnet"),
+        60_000,
+        base="judge-corpus-minilm-l6",
+    ),
+    Entry(
         "spacy-en-sm",
         "tagger",
         "MIT",

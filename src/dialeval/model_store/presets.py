@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dialeval.errors import UsageError, did_you_mean
+from dialeval.model_store.catalogue import CATALOGUE
 from dialeval.options import option
 
 COMPOSITION = "composition"
@@ -52,6 +53,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "sentence-encoder": "mpnet-base",
         "token-encoder": "mpnet-base",
         "llm-judge": "qwen2.5-coder-1.5b",
+        "judge": "judge-mpnet",
     },
     "paper": {
         "lm": "gpt2",
@@ -110,13 +112,14 @@ def model_option(use: str, summary: str) -> Any:
 
 
 def preset_models(preset: str) -> list[str]:
-    """Returns the models of a preset, each once, in the order of their first use."""
+    """Returns the models of a preset and those that they stand on, each once."""
     if preset not in PRESETS:
         raise UsageError(
             f"no preset {preset!r}.{did_you_mean(preset, PRESETS)} There are: {', '.join(PRESETS)}"
         )
-    models = (model for use, model in PRESETS[preset].items() if use != COMPOSITION)
-    return list(dict.fromkeys(models))
+    models = [model for use, model in PRESETS[preset].items() if use != COMPOSITION]
+    bases = [entry.base for model in models if (entry := CATALOGUE.get(model)) and entry.base]
+    return list(dict.fromkeys((*models, *bases)))
 
 
 def preset_model(preset: str, use: str) -> str:
