@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
+from systems.loopback import serving
 
 from dialeval.doctor import judge
 from dialeval.question import Chosen
@@ -16,7 +18,7 @@ class Shifting:
     def __init__(self, shift=0.0, per_call=0.0, per_wording=0.0):
         self.shift, self.per_call, self.per_wording, self.times = shift, per_call, per_wording, 0
 
-    def __call__(self):
+    def __call__(self, time):
         self.times += 1
         return self
 
@@ -64,3 +66,13 @@ def test_the_wording_is_measured_by_three_paraphrases() -> None:
     assert "mean difference 0.50, r = 1.00" in found
     assert model.times == 5  # once, again, and three other wordings
     assert len(set(judge.PARAPHRASES)) == 3
+
+
+def test_a_server_is_asked_again_though_its_responses_are_usually_kept() -> None:
+    with serving() as server:
+        server.log_probs = {"4": math.log(0.9)}
+        judge.examine_judge(server.address)
+        judge.examine_judge(server.address)
+        # Ten questions twice, and once in each of three wordings; all of it again.
+        assert len(server.requests) == 2 * 50
+        assert sorted(set(server.asked.values())) == [2, 4]

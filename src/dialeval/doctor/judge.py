@@ -74,21 +74,28 @@ def card_path(model: str, fingerprint: str) -> Path:
 
 
 def examine_judge(
-    model: str, servers: Servers | None = None, load_model: Callable[[], Model] | None = None
+    model: str, servers: Servers | None = None, load_model: Callable[[int], Model] | None = None
 ) -> list[Finding]:
     """Asks ten answers again, compares with the card, and says how firm the ratings are.
 
-    `load_model` gives a model that remembers nothing; by default the named one.
+    `load_model` gives, for the first, second, ... time, a model that remembers nothing; by default
+    the named one.
     """
     fingerprint = Models().fingerprint(model)
     with tempfile.TemporaryDirectory() as forgotten:
-        record = Path(forgotten) / "requests.sqlite"
-        fresh = replace(servers or Servers(), record=record)
-        ask = load_model or (lambda: Models(servers=fresh).load(model))
-        first = _ask(ask(), _questions(model))
-        record.unlink(missing_ok=True)  # what is asked again must not come from there
-        again = _ask(ask(), _questions(model))
-        others = [_ask(ask(), _questions(model, wording)) for wording in PARAPHRASES]
+
+        def fresh(time: int) -> Model:
+            """Each time with responses of its own, so that nothing comes from an earlier one."""
+            record = Path(forgotten) / f"{time}.sqlite"
+            return Models(servers=replace(servers or Servers(), record=record)).load(model)
+
+        ask = load_model or fresh
+        first = _ask(ask(0), _questions(model))
+        again = _ask(ask(1), _questions(model))
+        others = [
+            _ask(ask(2 + number), _questions(model, wording))
+            for number, wording in enumerate(PARAPHRASES)
+        ]
     ratings = _ratings(first)
     differences = [np.abs(_ratings(other) - ratings) for other in others]
     card = JudgeCard(
