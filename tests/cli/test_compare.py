@@ -1,9 +1,12 @@
 """Two versions of a chatbot, and three chatbots in one run."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from made_up import edit_manifest
+
+from dialeval.cli.show_comparison import _show_preferences
 
 
 @pytest.fixture
@@ -119,3 +122,12 @@ def test_systems_that_are_taken_together_are_said_to_be(dialeval, tmp_path):
     runs = (str(tmp_path / "old"), str(tmp_path / "new"), "--rounds", "199")
     assert "all systems are taken together" in dialeval("compare", *runs).err
     assert "taken together" not in dialeval("compare", *runs, "--system", "A").err
+
+
+def test_an_answer_that_speaks_for_the_preferred_side_has_a_plus(capsys):
+    change = SimpleNamespace(
+        ids=("a", "b"), difference=-1.5, context=(), scores=(4.0, 2.5), responses=("x", "y")
+    )
+    new = SimpleNamespace(first="new", second="old", deciding=(change,), sentence=lambda: "S")
+    _show_preferences(SimpleNamespace(preferences=(new,), sides=("old", "new")))
+    assert "  +1.5  a / b" in capsys.readouterr().out
