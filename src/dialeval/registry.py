@@ -227,6 +227,8 @@ READERS: Registry[Reader] = Registry(
         "personachat": "dialeval.readers.corpora:PERSONACHAT_READER",
         "probe": "dialeval.probe.directory:READER",
         "ratings": "dialeval.rating.reader:READER",
+        "label-studio": "dialeval.readers.annotations:LABEL_STUDIO",
+        "argilla": "dialeval.readers.annotations:ARGILLA",
     },
     _accept_reader,
 )

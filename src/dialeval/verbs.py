@@ -300,11 +300,14 @@ def export(
     if to is None and place is not None and place.suffix.lower() not in EXPORT_SUFFIXES:
         raise UsageError(
             f"{place}: cannot tell what to write from the name. Name it --to csv, jsonl, parquet,"
-            f" latex, markdown or dstc10, or let it end in {', '.join(EXPORT_SUFFIXES)}"
+            " latex, markdown, dstc10, langfuse, argilla, mlflow or wandb, or let it end in"
+            f" {', '.join(EXPORT_SUFFIXES)}"
         )
     to = to or ("csv" if place is None else EXPORT_SUFFIXES[place.suffix.lower()])
     if to == "parquet" and place is None:
         raise UsageError("Parquet cannot be printed: name a file with -o")
+    if to in ("mlflow", "wandb") and place is None:
+        raise UsageError(f"{to} has a folder of files: name a folder with -o")
     if not isinstance(source, Run) and ("://" in str(source) or is_database(str(source))):
         return _export_ratings(str(source), to, place, raw, file or sys.stdout)
     from dialeval.runs.export import export as write

@@ -230,3 +230,14 @@ def test_pairs_remember_what_joined_them():
     assert len(pairs) == 12
     assert {first.item for first, _ in pairs} == {"s0", "s1", "s2", "s3"}
     assert all(first.item == second.item for first, second in pairs)
+
+
+def test_one_attention_check_and_a_quality_without_a_description_are_told():
+    source = RatingMaterial("a", tuple(answers_of("a", 10)))
+    job = Job("rate", parse_qualities("overall,zest"), checks=0.05)
+    one, undescribed = design([source], job).remarks
+    assert "--checks 0.3 makes three" in one
+    assert undescribed.startswith("'zest' has no description")
+    three = design([source], replace(job, checks=0.3, qualities=parse_qualities("overall")))
+    assert three.remarks == ()
+    assert sum(task.kind == "check" for task in three.job.tasks) == 3

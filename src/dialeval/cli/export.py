@@ -22,9 +22,10 @@ def export(
         str | None,
         typer.Option(
             "--to",
-            help="Choose the format: csv, jsonl or parquet; for a run also latex, markdown or"
-            " dstc10 (dialogue_id and one score), for ratings also answers (one row per answer)."
-            " Default: by the name of the file, else csv.",
+            help="Choose the format: csv, jsonl or parquet; for a run also latex, markdown, dstc10"
+            " (dialogue_id and one score), or one for another tool: langfuse, argilla, mlflow or"
+            " wandb; for ratings also answers (one row per answer). Default: by the name of the"
+            " file, else csv.",
             show_default=False,
         ),
     ] = None,
@@ -33,7 +34,8 @@ def export(
         typer.Option(
             "--out",
             "-o",
-            help="Write to this file. Default: standard output.",
+            help="Write to this file; for mlflow and wandb, to this folder. Default: standard"
+            " output.",
             show_default=False,
         ),
     ] = None,

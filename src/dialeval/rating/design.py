@@ -35,7 +35,7 @@ from pathlib import Path
 
 from dialeval.agreement.joining import TRIED, SampleKeys, have_same_systems, shared_rows
 from dialeval.errors import UsageError
-from dialeval.rating.job import Job, Task
+from dialeval.rating.job import PREFERENCE, Job, Task
 from dialeval.readers.load import Samples, choose
 from dialeval.readers.reader import Problems
 from dialeval.runs.run import Run, open_run
@@ -301,9 +301,25 @@ def design(material: Sequence[RatingMaterial], job: Job, most_pairs: int | None 
     most `most_pairs` of them at random."""
     directions = {name: way for source in material for name, way in source.directions.items()}
     job = replace(job, sources=tuple(one.name for one in material), directions=directions)
-    if job.kind == "compare":
-        return _comparison(material, job, most_pairs)
-    return _rating(material, job)
+    made = (
+        _comparison(material, job, most_pairs) if job.kind == "compare" else _rating(material, job)
+    )
+    return replace(made, remarks=(*made.remarks, *_advice(made.job)))
+
+
+def _advice(job: Job) -> Iterator[str]:
+    """What the organiser should mend before raters begin."""
+    checks = sum(task.kind == "check" for task in job.tasks)
+    if checks == 1:
+        share = math.ceil(300 / (len(job.tasks) - 1)) / 100
+        more = f": --checks {share:g} makes three" if share <= 1 else ""
+        yield f"there is one attention check, which a rater who answers at random may pass{more}"
+    for quality in job.qualities:
+        if not quality.description and quality.name != PREFERENCE:
+            yield (
+                f"{quality.name!r} has no description, so each rater has to guess what it means:"
+                f" --describe {quality.name}='Is it ...?'"
+            )
 
 
 def _rating(material: Sequence[RatingMaterial], job: Job) -> Design:

@@ -21,6 +21,8 @@ from dialeval.registry import READERS
 
 SPECIFIC = (
     "ratings",
+    "label-studio",
+    "argilla",
     "grade",
     "holistic-consistency",
     "usr",

@@ -2,6 +2,7 @@
 
 csv, jsonl, parquet   one row per sample: who said what to whom, mean ratings, all scores
 latex, markdown       the summary table, for papers and pages
+langfuse, argilla     JSON for these tools; mlflow, wandb: a folder of theirs (`tool_exports.py`)
 dstc10                dialogue_id and score: to hand in to an evaluation of metrics
 
 Text in CSV that a spreadsheet would run is neutralised (`text.py`), unless the caller asks
@@ -18,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.runs.frames import flat_batches
+from dialeval.runs.tool_exports import FOLDERS, write_argilla, write_langfuse
 from dialeval.storage import PARQUET, atomic_path
 from dialeval.text import neutralise
 
@@ -32,6 +34,9 @@ def export(run: Run, to: str, destination: Path, *, raw: bool = False) -> None:
     sources = [source["path"] for source in run.manifest["data"].get("sources", ())]
     if any(Path(source).resolve() == destination.resolve() for source in sources):
         raise UsageError(f"{destination} is what the run was made from; choose another file")
+    if to in FOLDERS:
+        FOLDERS[to](run, destination)
+        return
     with atomic_path(destination) as temporary:
         if to == "parquet":
             _write_parquet(run, temporary)
@@ -43,7 +48,7 @@ def export(run: Run, to: str, destination: Path, *, raw: bool = False) -> None:
 def export_text(run: Run, to: str, file: IO[str], *, raw: bool = False) -> None:
     """Writes any of the text formats to an open file."""
     if to not in _WRITERS:
-        known = [*_WRITERS, "parquet"]
+        known = [*_WRITERS, "parquet", *FOLDERS]
         raise UsageError(
             f"cannot export to {to!r}.{did_you_mean(to, known)} Known: {', '.join(known)}"
         )
@@ -132,4 +137,6 @@ _WRITERS: Mapping[str, Callable[[Run, IO[str], bool], None]] = {
     "markdown": _write_markdown,
     "latex": _write_latex,
     "dstc10": _write_dstc10,
+    "langfuse": write_langfuse,
+    "argilla": write_argilla,
 }

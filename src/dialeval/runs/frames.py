@@ -56,17 +56,17 @@ def to_arrow(run: Run) -> pa.Table:
 
 
 def to_pandas(run: Run) -> pd.DataFrame:
-    _needed("pandas")
+    needed("pandas")
     return to_arrow(run).to_pandas()
 
 
 def to_polars(run: Run) -> pl.DataFrame:
-    frames: Any = _needed("polars")
+    frames: Any = needed("polars")
     frame: pl.DataFrame = frames.from_arrow(to_arrow(run))
     return frame
 
 
-def _needed(library: str) -> Any:
+def needed(library: str) -> Any:
     import importlib
 
     try:
@@ -74,9 +74,7 @@ def _needed(library: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != library:
             raise
-        raise UsageError(
-            f"{library} is not installed: pip install {library}. Run.to_arrow() needs nothing more"
-        ) from None
+        raise UsageError(f"{library} is not installed: pip install {library}") from None
 
 
 def _mean(rating: Mapping[str, Any] | None) -> float | None:

@@ -14,6 +14,7 @@ what it adds is fixed here to nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from dialeval.training.learners.pair_scorer import Agreement, FilterOptions
     from dialeval.training.learners.pair_scorer_stages import TrainedScorer
     from dialeval.training.run import Training
+
+FEW_TEST_PAIRS = 100
+"""Of fewer pairs an accuracy is off by up to 10 points (95 %)."""
 
 
 @dataclass(frozen=True)
@@ -251,6 +255,10 @@ class BertRuber(Recipe[PreparedPairs]):
         scores: dict[str, float | None] = {
             f"accuracy on {what}": value for what, value in best.accuracy.items()
         }
+        if (n := len(prepared.pairs.corpus.test)) < FEW_TEST_PAIRS:
+            points = 100 * 1.96 * math.sqrt(0.25 / n) if n else 100
+            progress.say(f"{n} test pairs are few: an accuracy on them is +-{points:.0f} points")
+            scores[f"test pairs (few: accuracy is +-{points:.0f} points)"] = n
         if rounds:
             scores |= {
                 "label filter: rounds": len(rounds),
