@@ -57,6 +57,15 @@ def test_the_verdict_is_arithmetic(tmp_path):
     assert found.to_record()["verdict"][0] == one.sentence()
 
 
+def test_judges_of_two_releases_are_one_judge(tmp_path, monkeypatch):
+    old = run(tmp_path / "old", OLD)
+    assert "dialeval:0.1.0" in old.manifest["metrics"][0]["signature"]
+    monkeypatch.setattr("dialeval.metric.__version__", "9.9.9")
+    new = run(tmp_path / "new", NEW)
+    assert "dialeval:9.9.9" in new.manifest["metrics"][0]["signature"]
+    assert compare(old, new, rounds=99).preferences
+
+
 def test_the_order_of_the_sides_does_not_matter(tmp_path):
     old, new = run(tmp_path / "old", OLD), run(tmp_path / "new", NEW)
     assert compare(old, new, rounds=99).preferences == compare(new, old, rounds=99).preferences

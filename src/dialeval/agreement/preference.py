@@ -11,7 +11,7 @@ systems lay from that of people's mean ratings on rated sets that the judge had 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from dialeval.agreement.findings import Change, largest_changes
 from dialeval.agreement.joining import Joined, Side
 from dialeval.sample import Level
+from dialeval.scores import Signature
 
 HARDLY = 0.6
 """A preference that is less probable is none."""
@@ -80,12 +81,8 @@ def _judges(sides: Sequence[Side]) -> list[str]:
         label
         for label, metric in records[0].items()
         if metric["name"] == "judge"
-        and all(label in other and _same(other[label], metric) for other in records)
+        and all(label in other and _short(other[label]) == _short(metric) for other in records)
     ]
-
-
-def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    return bool(one["signature"] == other["signature"])
 
 
 def _preference(level: Joined, label: str, pair: tuple[int, int]) -> Preference | None:
@@ -129,6 +126,11 @@ def _preference(level: Joined, label: str, pair: tuple[int, int]) -> Preference 
             if change.kind == "worse"
         ),
     )
+
+
+def _short(metric: Mapping[str, Any]) -> str:
+    """Without versions of dialeval and libraries: what decides a score has fields of its own."""
+    return Signature.parse(metric["signature"]).short()
 
 
 def _doubt(side: Side, label: str) -> float | None:
