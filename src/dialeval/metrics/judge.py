@@ -18,15 +18,19 @@ sentences alone, and their scale is the judge's own. `low` and `high` are the in
 nine of ten mean ratings of data sets that the judge had not seen.
 
 A dialogue as a whole is two thirds the mean of its system's turns and one third the best of them;
-its aspects are means. An answer to nothing (no turn before it)
-is judged by its language alone, and gets no rating.
+its aspects are means. An answer of more than 45 words is judged in windows: two thirds their mean
+and one third the worst of them, so that a good beginning does not hide a bad end.
+
+An answer to nothing (no turn before it) gets no rating.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 from dialeval.metric import Metric, Part
@@ -74,28 +78,37 @@ class JudgeMetric(Metric):
     quality: Quality = option("overall", "what is rated; the others stay parts")
 
     def ask(self, sample: Sample) -> Sequence[Question]:
-        return [assessed(turn, self.model) for turn in judged_turns(sample, needs_context=True)]
+        return [
+            assessed(replace(turn, response=window), self.model)
+            for turn in judged_turns(sample, needs_context=True)
+            for window in windows(turn.response or "").read
+        ]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return nothing_to_judge(sample)
         found = [Assessment.read(answer) for answer in answers]
-        ratings = {
-            aspect: math.fsum(one.ratings[place] for one in found) / len(found)
+        cut = [windows(t.response or "") for t in judged_turns(sample, needs_context=True)]
+        rest = iter(found)
+        by_turn = [list(islice(rest, len(one.read))) for one in cut]
+        of_turns = {
+            aspect: [of_windows([one.ratings[place] for one in own]) for own in by_turn]
             for place, aspect in enumerate(ASPECTS)
         }
-        ratings["overall"] = of_dialogue([one.ratings[0] for one in found])
+        ratings = {aspect: math.fsum(own) / len(own) for aspect, own in of_turns.items()}
+        ratings["overall"] = of_dialogue(of_turns["overall"])
         value, margin = ratings[self.quality], found[0].margin
         parts: dict[str, PartValue] = {
             **ratings,
             "low": max(1.0, value - margin),
             "high": min(5.0, value + margin),
             "doubt": found[0].doubt,
-            "turns": tuple(one.ratings[ASPECTS.index(self.quality)] for one in found),
+            "turns": tuple(of_turns[self.quality]),
+            "windows": tuple(one.ratings[ASPECTS.index(self.quality)] for one in found),
         }
         note = "; ".join(reasons(ratings, sample)[:1]) if value < LOW else ""
-        if not note and any(one.cut_response for one in found):
-            note = "the end of the answer was not read"
+        if not note and (unread := sum(one.unread for one in cut)):
+            note = f"a part of a long answer was not read ({unread} words)"
         return Score(value, parts, note)
 
     def parts(self) -> tuple[Part, ...]:
@@ -116,10 +129,52 @@ class JudgeMetric(Metric):
                 in_table=False,
             ),
             Part("turns", "the rating of each turn that was judged", many=True),
+            Part("windows", "the rating of each window of a long answer", many=True),
         )
 
     def models(self) -> Mapping[str, str]:
         return {"model": self.model}
+
+
+WINDOW = 45
+"""Words that are judged at once. The reader was trained on answers that are hardly longer."""
+
+MOST_WINDOWS = 12
+"""Of a longer answer the first and the last ones are read, and others at even distances."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The pieces of an answer that are judged, and the number of words in those that are not."""
+
+    read: tuple[str, ...]
+    unread: int = 0
+
+
+def windows(answer: str) -> Windows:
+    """Cuts a long answer where sentences and lines end; a short one is its only window."""
+    if len(answer.split()) <= WINDOW:
+        return Windows((answer,))
+    pieces: list[list[str]] = [[]]
+    for sentence in re.split(r"(?<=[.!?])\s+|\n+", answer):
+        words = sentence.split()
+        for start in range(0, len(words), WINDOW):
+            part = words[start : start + WINDOW]
+            if len(pieces[-1]) + len(part) > WINDOW:
+                pieces.append([])
+            pieces[-1] += part
+    last = len(pieces) - 1
+    count = min(len(pieces), MOST_WINDOWS)
+    places = {round(number * last / (count - 1)) for number in range(count)}
+    return Windows(
+        tuple(" ".join(pieces[place]) for place in sorted(places)),
+        sum(len(piece) for place, piece in enumerate(pieces) if place not in places),
+    )
+
+
+def of_windows(ratings: Sequence[float]) -> float:
+    """The rating of an answer by those of its windows: two thirds the mean, one third the worst."""
+    return (2.0 * math.fsum(ratings) / len(ratings) + min(ratings)) / 3.0
 
 
 def of_dialogue(turns: Sequence[float]) -> float:
