@@ -25,7 +25,7 @@ class Score:
 
     `note` is that reason where `value` is None. Beside a value it is a remark worth counting, such
     as `turns truncated`. Keep notes short and few: tables count samples by note,
-    without what stands in brackets at its end, such as `repeats (turn 3)`.
+    without a number in brackets at its end, such as `repeats (turn 3)`.
     """
 
     value: float | None

@@ -199,11 +199,23 @@ def report(
     )
 
 
-def doctor(*runs: PathLike) -> list[Finding]:
-    """Checks the installation; or, if runs are named, every byte of them."""
+def doctor(*runs: PathLike, judge: str | None = None, key_env: str | None = None) -> list[Finding]:
+    """Checks the installation; or, if runs are named, every byte of them.
+
+    judge    a language model: does it rate ten answers as it did before?
+    key_env  the environment variable that holds the key of its server
+    """
     from dialeval.doctor import examine
     from dialeval.doctor.run import examine_run
 
+    if judge is not None:
+        from dialeval.chat_http.asking import Asking
+        from dialeval.doctor.judge import examine_judge
+        from dialeval.models.chat_judge import Servers
+
+        if runs:
+            raise UsageError("runs or a judge, not both")
+        return examine_judge(judge, Servers(Asking(key_env=key_env)))
     return [found for run in runs for found in examine_run(Path(run))] if runs else examine()
 
 

@@ -107,7 +107,9 @@ def test_a_short_response_is_in_the_language_of_its_dialogue():
 def test_every_model_of_the_catalogue_says_what_it_reads():
     known = {name: entry.languages for name, entry in CATALOGUE.items()}
     assert known.pop("bert-base-chinese") == ("zh",)
-    assert set(known.values()) == {("en",)}
+    qwen = [languages for name, languages in known.items() if name.startswith("qwen")]
+    assert qwen == [("en", "zh")] * 2
+    assert set(known.values()) == {("en",), ("en", "zh")}
 
 
 def test_models_on_this_machine_say_it_too(embedded_models):

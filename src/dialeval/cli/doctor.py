@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from dialeval.cli.arguments import Json
-from dialeval.cli.servers import KeyEnv, servers_of
-from dialeval.errors import UsageError
+from dialeval.cli.servers import KeyEnv
 
 
 def doctor(
@@ -43,14 +42,7 @@ def doctor(
     import dialeval
     from dialeval.cli.terminal import print_table, say
 
-    if judge is None:
-        findings = dialeval.doctor(*runs or ())
-    elif runs:
-        raise UsageError("runs or --judge, not both")
-    else:
-        from dialeval.doctor.judge import examine_judge
-
-        findings = examine_judge(judge, servers_of(None, None, None, None, key_env=key_env))
+    findings = dialeval.doctor(*runs or (), judge=judge, key_env=key_env)
     failed = [finding for finding in findings if finding.status == "failed"]
     if as_json:
         typer.echo(json.dumps([f.to_record() for f in findings], indent=2))

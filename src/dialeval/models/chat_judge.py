@@ -86,6 +86,16 @@ class Servers:
     usage: Usage = field(default_factory=Usage)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to a worker of Ray. Each has a lock and counts of its own, so that a limit on
+        the whole run could not be kept."""
+        if self.budget.requests is not None or self.budget.tokens is not None:
+            raise UsageError("--max-requests and --max-tokens are for one machine: leave out --on")
+        return {name: value for name, value in vars(self).items() if name not in ("lock", "usage")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, usage=Usage(), lock=threading.Lock())
+
     def begin_request(self) -> None:
         """Counts a request that is about to be sent; refuses one that is over the budget."""
         with self.lock:

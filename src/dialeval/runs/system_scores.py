@@ -43,7 +43,7 @@ class ExactMean:
         return math.fsum(self._partials) / self.n if self.n else None
 
 
-_DETAIL = re.compile(r" \([^()]*\)$")
+_DETAIL = re.compile(r" \([^()]*\d[^()]*\)$")
 """What a note says of its sample alone: such notes are counted as one."""
 
 
