@@ -4,9 +4,10 @@
 port of this machine only; it is asked for token numbers there, because only that interface can say
 that a text holds no marks of the chat template. Prompts go to it as numbers.
 
-llama.cpp rounds states to 16 bits where it remembers them, so that an answer would depend on what
-it remembers. It therefore reads every prompt anew. That is slower for a rubric of many qualities,
-and the same question gets the same answer, whatever was asked before.
+Where llama.cpp remembers the beginning of a prompt, an answer depends on what was asked before:
+with Qwen 0.5 B eight ratings from 1 to 5 moved by up to .025. It therefore reads every prompt anew.
+That takes 2.6 times the processor time for a rubric of four qualities, and the same question gets
+the same answer.
 """
 
 from __future__ import annotations
