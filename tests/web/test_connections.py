@@ -55,12 +55,15 @@ def test_210_half_sent_requests_lock_nobody_out():
     """From the same address, and long before any time-out."""
     limits = ClientLimits(header_seconds=600, body_seconds=600)
     with serving(create_app(Settings(limits=limits), ROUTES)) as address, ExitStack() as room:
-        begun = [started(address, (HALF, HALF_BODY)[n % 2], room) for n in range(210)]
+        first = started(address, HALF, room)
+        # Its bytes are read before it is sent away: TCP drops the answer to bytes that nobody read.
+        assert ask(address).status == 200
+        rest = [started(address, (HALF_BODY, HALF)[n % 2], room) for n in range(209)]
         assert [ask(address).status for _ in range(3)] == [200] * 3
-        assert said(begun[0]).startswith(b"HTTP/1.1 408 ")
+        assert said(first).startswith(b"HTTP/1.1 408 ")
         # The newest were not sent away: what they began can still be finished.
-        begun[-2].sendall(b"Connection: close\r\n\r\n")
-        assert said(begun[-2]).startswith(b"HTTP/1.1 200 ")
+        rest[-2].sendall(b"Connection: close\r\n\r\n")
+        assert said(rest[-2]).startswith(b"HTTP/1.1 200 ")
 
 
 def test_headers_and_bodies_that_do_not_come_end_in_time(caplog):
