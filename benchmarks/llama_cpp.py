@@ -5,8 +5,9 @@
 
 `llm-judge` asks about answers of the bundled example with two rubrics: `overall` has one question
 per answer, `qualities` four. Our pass reads an answer once for all questions, llama.cpp reads it
-once for each. Both hold the same 4-bit weights; ours were converted to 32-bit floats. They take
-turns in one process; the least processor time of each counts.
+once for each, unless it remembers the beginning of a prompt, which moves ratings. All hold the same
+4-bit weights; ours were converted to 32-bit floats. They take turns in one process; the least
+processor time of each counts.
 """
 
 from __future__ import annotations
@@ -41,8 +42,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     arguments = parser.parse_args()
     samples = [one for one in load(str(four_bots())) if one.response][: arguments.answers]
-    rivals = {"tree, 32 bits": Models("cpu").load(MODEL), "llama.cpp, 4 bits": None}
-    rivals["llama.cpp, 4 bits"] = llama_cpp.load(arguments.gguf, threads=1)
+    rivals: dict[str, Model] = {
+        "tree, 32 bits": Models("cpu").load(MODEL),
+        "llama.cpp, 4 bits": llama_cpp.load(arguments.gguf, threads=1),
+        "the same, remembering prompts": llama_cpp.load(arguments.gguf, threads=1, remember=True),
+    }
     for rubric in ("overall", "qualities"):
         metric = LlmJudge(model=MODEL, rubric=rubric)
         questions = [question for sample in samples for question in metric.ask(sample)]
@@ -53,11 +57,13 @@ def main() -> None:
                 took, found = timed(model, questions)
                 least[name] = min(took, least.get(name, took))
                 ratings[name] = [one.expected((1, 2, 3, 4, 5)) for one in found]
-        ours, theirs = ratings.values()
+        ours, theirs, remembered = ratings.values()
         print(f"{rubric}: {len(questions)} questions about {len(samples)} answers")
         for name, took in least.items():
-            print(f"  {name:18} {took / len(samples):6.2f} s of processor time per answer")
-        print(f"  largest difference of a rating: {np.abs(np.subtract(ours, theirs)).max():.4f}")
+            print(f"  {name:30} {took / len(samples):6.2f} s of processor time per answer")
+        for what, one in (("tree", ours), ("remembering", remembered)):
+            largest = np.abs(np.subtract(one, theirs)).max()
+            print(f"  largest difference of a rating, {what} from llama.cpp: {largest:.4f}")
 
 
 if __name__ == "__main__":

@@ -101,3 +101,23 @@ def test_the_judge_puts_the_attentive_bot_first_and_the_parrot_and_the_broken_on
     (best, *_) = dialeval.compare(run, rounds=999).preferences
     assert (best.first, best.second) == ("attentive", "bland")
     assert best.probability > 0.7
+
+
+RECIPE = (
+    "Slice the onions thinly and fry them slowly in butter for twenty minutes and stir them."
+    " Add two cloves of garlic, a spoon of flour and a glass of white wine. Let it boil down, then"
+    " pour in a litre of beef stock. Season it with thyme, a bay leaf, salt and pepper, and let it"
+    " simmer for half an hour. Toast slices of baguette, lay them on the soup, cover them with"
+    " grated cheese and put the bowls under the grill until the cheese is brown."
+)
+NONSENSE = (
+    " Lorem the the of banana seventeen of of quickly table green green colorless furiously of the"
+    " the a a blue to to is is was of the moon moon moon invoice lamp of of of keyboard is a a the."
+)
+
+
+def test_nonsense_at_the_end_of_a_long_answer_costs_the_judge_half_a_point(embedded_models):
+    context = ["How do I make French onion soup?"]
+    answers = [{"context": context, "response": text} for text in (RECIPE, RECIPE + NONSENSE)]
+    good, bad = dialeval.score(answers, ["judge"]).scores("judge")
+    assert good > bad + 0.5

@@ -36,3 +36,8 @@ def test_best_by_system_as_json_and_as_a_page(dialeval, run, tmp_path):
 def test_a_metric_has_to_be_named_if_there_is_no_judge(dialeval, run):
     done = dialeval("worst", run)
     assert (done.code, "Name one with --metric: chrf, length" in done.err) == (2, True)
+
+
+def test_overwrite_without_a_page_is_refused(dialeval, run):
+    done = dialeval("worst", run, "-m", "chrf", "--overwrite")
+    assert (done.code, "add --page FILE" in done.err) == (2, True)

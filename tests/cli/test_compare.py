@@ -131,3 +131,16 @@ def test_an_answer_that_speaks_for_the_preferred_side_has_a_plus(capsys):
     new = SimpleNamespace(first="new", second="old", deciding=(change,), sentence=lambda: "S")
     _show_preferences(SimpleNamespace(preferences=(new,), sides=("old", "new")))
     assert "  +1.5  a / b" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--max-requests", "3"), "are for --judge"),
+        (("--judge", "m", "--junit", "x.xml"), "--judge compares answers, not scores"),
+        (("--judge", "m", "--margin", "1"), "--judge compares answers, not scores"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(dialeval, runs, words, message):
+    done = dialeval("compare", str(runs / "old"), str(runs / "new"), *words)
+    assert (done.code, message in done.err) == (2, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from dialeval.chat_http import pace
 from dialeval.chat_http.asking import Asking
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.metrics.llm_judge import LlmJudge
-from dialeval.models.chat_judge import Budget, Servers, estimate, first_choice
+from dialeval.models.chat_judge import Budget, Servers, Usage, estimate, first_choice
 from dialeval.models.source import Models
 from dialeval.question import Choose, Chosen, Likelihood
 from dialeval.sample import Sample, Turn
@@ -165,3 +166,10 @@ def test_the_signature_says_that_replies_were_counted(server) -> None:
     signed = str(LlmJudge(model=server.address, samples=5).signature())
     assert "samples:5" in signed
     assert json.dumps(signed).count("openai:") == 1
+
+
+def test_a_worker_gets_servers_with_counts_of_its_own_and_no_limit_of_the_whole_run():
+    spent = Servers(usage=Usage(requests=3))
+    assert pickle.loads(pickle.dumps(spent)).usage == Usage()
+    with pytest.raises(UsageError, match="for one machine"):
+        pickle.dumps(Servers(budget=Budget(requests=5)))

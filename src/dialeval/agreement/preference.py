@@ -5,7 +5,7 @@
 
 s shrinks with the number of rows. `doubt` does not: it is how far the judged difference of two
 systems lay from that of people's mean ratings on rated sets that the judge had not seen
-(`training/judge_ratings`). So a thousand answers do not make a small difference sure.
+(`training/judge_left_out`). So a thousand answers do not make a small difference sure.
 """
 
 from __future__ import annotations

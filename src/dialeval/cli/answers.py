@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dialeval.cli.arguments import Json
+from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
     from dialeval.report.answers import RankedAnswer, RankedAnswers
@@ -70,6 +71,8 @@ def best(
 def _show(found: RankedAnswers, page: Path | None, overwrite: bool, as_json: bool) -> None:
     from dialeval.cli.terminal import say
 
+    if overwrite and not page:
+        raise UsageError("--overwrite replaces a page: add --page FILE")
     if page:
         found.save(page, overwrite=overwrite)
     if as_json:

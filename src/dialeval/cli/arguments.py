@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Files = Annotated[
     list[str],
     typer.Argument(
+        metavar="FILE",
         help="Read these files or folders of dialogues, or data sets by name (see: dialeval data);"
         " - is standard input.",
         show_default=False,
@@ -61,7 +62,7 @@ Seed = Annotated[
     int | None,
     typer.Option(
         "--seed",
-        help="With --limit, select samples at random; the same seed selects the same samples.",
+        help="Select the samples of --limit at random; the same seed selects the same samples.",
         show_default=False,
     ),
 ]

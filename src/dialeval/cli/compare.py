@@ -97,8 +97,8 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="[METRIC=]DROP",
-            help="With --fail-if-worse: accept a drop of the mean up to this size, in the unit of"
-            " the metric. Default: 0.",
+            help="Let --fail-if-worse accept a drop of the mean up to this size, in the unit of the"
+            " metric. Default: 0.",
             show_default=False,
         ),
     ] = None,
@@ -106,14 +106,14 @@ def compare(
         bool,
         typer.Option(
             "--fail-if-unsure",
-            help="With --fail-if-worse: exit with 1 also if the data do not show that the drop is"
+            help="Let --fail-if-worse exit with 1 also if the data do not show that the drop is"
             " within the margin.",
         ),
     ] = False,
     junit: Annotated[
         Path | None,
         typer.Option(
-            help="With --fail-if-worse: write the decisions to this file as JUnit XML.",
+            help="Write the decisions of --fail-if-worse to this file as JUnit XML.",
             show_default=False,
         ),
     ] = None,
@@ -143,7 +143,7 @@ def compare(
     concurrency: Concurrency = None,
     key_env: KeyEnv = None,
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="With more than two sides, show every pair.")
+        bool, typer.Option("--pairs", help="Show every pair of more than two sides.")
     ] = False,
     plot: Plot = None,
     rounds: Annotated[int, typer.Option(min=99, help="Number of resampling rounds.")] = (9999),
@@ -165,15 +165,19 @@ def compare(
     from dialeval.cli.show_comparison import show_comparison
     from dialeval.cli.terminal import counting_bar
 
-    servers = servers_of(max_requests, max_tokens, price_in, price_out, concurrency, key_env)
+    asked = (max_requests, max_tokens, price_in, price_out, concurrency, key_env)
     if judge is not None:
-        if metric or worst or fail_if_worse or plot or pairs or join == "dialogue":
+        decided = fail_if_worse or margin or fail_if_unsure or junit or github_summary is not None
+        if metric or worst or decided or plot or pairs or join == "dialogue":
             raise UsageError(
                 "--judge compares answers, not scores: leave out --metric, --worst,"
-                " --fail-if-worse, --plot, --pairs and --join dialogue"
+                " --fail-if-worse and what belongs to it, --plot, --pairs and --join dialogue"
             )
+        servers = servers_of(*asked)
         compare_with_judge(runs, judge, join, system or (), servers, as_json, quiet)
         return
+    if any(one is not None for one in asked):
+        raise UsageError("limits, prices and keys of servers are for --judge: add it")
     check_picture(plot)
     if junit and not fail_if_worse:
         raise UsageError("--junit writes what --fail-if-worse decides: add it")

@@ -32,7 +32,7 @@ def rate(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE",
             help="Name files or folders of dialogues, data sets, or runs. Without any, resume the"
             " job in --db.",
             show_default=False,

@@ -101,7 +101,7 @@ def score(
     ray_address: Annotated[
         str,
         typer.Option(
-            help="With --on ray, use this cluster: HOST:PORT or auto. Default: $RAY_ADDRESS, else"
+            help="Use this cluster for --on ray: HOST:PORT or auto. Default: $RAY_ADDRESS, else"
             " a new cluster on this machine.",
             show_default=False,
         ),
@@ -110,7 +110,7 @@ def score(
         int | None,
         typer.Option(
             min=1,
-            help="With --on ray, use this many workers. Default: one for each GPU or core of the"
+            help="Use this many workers for --on ray. Default: one for each GPU or core of the"
             " cluster.",
             show_default=False,
         ),

@@ -1,10 +1,11 @@
 """`judge`: how would people rate this answer, from 1 to 5, and why?
 
-    rating = 1 + 4 sigmoid(a z + c),    z = w . x
+    rating = 1 + 4 sigmoid(a z + c),    z = w . t
 
-x is what several readers say of the answer (`models/quality_stack`), w was fitted on people's
-ratings of many systems on several data sets, and a, c bring z to the scale that people know. The
-parts are the ratings of single aspects, each from 1 to 5: a low one is a reason for a low rating.
+t is what several readers say of the answer, and products of that (`models/quality_stack`); w was
+fitted on people's ratings of many systems on several data sets, and a, c bring z to the scale that
+people know. The parts are the ratings of single aspects, each from 1 to 5: a low one is a reason
+for a low rating.
 
     relevance     it does not fit what was said
     fluency       its language is broken, or another one

@@ -4,10 +4,9 @@
 port of this machine only; it is asked for token numbers there, because only that interface can say
 that a text holds no marks of the chat template. Prompts go to it as numbers.
 
-Where llama.cpp remembers the beginning of a prompt, an answer depends on what was asked before:
-with Qwen 0.5 B eight ratings from 1 to 5 moved by up to .025. It therefore reads every prompt anew.
-That takes 2.6 times the processor time for a rubric of four qualities, and the same question gets
-the same answer.
+Where llama.cpp remembers the beginning of a prompt, an answer depends on what was asked before. It
+therefore reads every prompt anew, and the same question gets the same answer. That is slower for a
+rubric of many qualities: `benchmarks/llama_cpp.py` says how much, and how far ratings would move.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ LISTED = 200
 USER, BOT = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
 
 
-def load(gguf: Path, *, threads: int = 0) -> LlamaCpp:
-    """The model in a GGUF file. `threads`: OMP_NUM_THREADS, or as many as there are cores."""
+def load(gguf: Path, *, threads: int = 0, remember: bool = False) -> LlamaCpp:
+    """The model in a GGUF file. `threads`: OMP_NUM_THREADS, or as many as there are cores.
+    `remember`: keep the beginning of prompts, at the price of answers that depend on the order."""
     try:
         import xllamacpp
     except ImportError as error:
@@ -50,7 +50,7 @@ def load(gguf: Path, *, threads: int = 0) -> LlamaCpp:
     count = threads or int(os.environ.get("OMP_NUM_THREADS", "0")) or os.cpu_count() or 1
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = count
     try:
-        return LlamaCpp(xllamacpp.Server(parameters), gguf.name)
+        return LlamaCpp(xllamacpp.Server(parameters), gguf.name, remember)
     except RuntimeError as error:
         raise JobError(f"{gguf}: llama.cpp cannot load this file ({error})") from error
 
@@ -58,8 +58,9 @@ def load(gguf: Path, *, threads: int = 0) -> LlamaCpp:
 class LlamaCpp:
     """One model, asked one question after the other."""
 
-    def __init__(self, server: Any, name: str) -> None:
+    def __init__(self, server: Any, name: str, remember: bool = False) -> None:
         self._server = server
+        self._remember = remember
         self._name = name
         self._opener = build_opener(ProxyHandler({}))  # never past this machine
         self._text = lru_cache(1 << 12)(self._tokenise)
@@ -100,7 +101,7 @@ class LlamaCpp:
                 "n_predict": 1,
                 "temperature": -1,  # the probabilities are those of the model, not of a sampler
                 "n_probs": LISTED,
-                "cache_prompt": False,
+                "cache_prompt": self._remember,
             }
         )
         record = json.loads(said) if isinstance(said, str | bytes) else said

@@ -34,15 +34,14 @@ from dialeval.training.examples.rated_answers import (
     rated_features,
     shares_dialogues,
 )
-from dialeval.training.judge_ratings import (
+from dialeval.training.judge_left_out import (
     LeftOut,
     coverage_of,
-    fit,
-    fit_scale,
     learning_curve,
     leave_one_out,
     spearman,
 )
+from dialeval.training.judge_ratings import fit, fit_scale
 
 MOST = 1500
 """Answers of a set that are read, drawn at random: two of the sets have near 10,000."""

@@ -23,7 +23,7 @@ from dialeval.registry import make_metrics
 from dialeval.sample import Sample
 from dialeval.studies.judge import SETS, Printed
 from dialeval.studies.study import Data, Findings, Measured, Setting, Study, Table
-from dialeval.training.judge_ratings import spearman
+from dialeval.training.judge_left_out import spearman
 
 LIMIT = 40
 MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
