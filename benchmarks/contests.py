@@ -28,7 +28,7 @@ import numpy as np
 
 from dialeval.agreement.bootstrap import Bootstrap, Resampling
 from dialeval.agreement.correlation import correlations
-from dialeval.agreement.perm_both import perm_both
+from dialeval.agreement.significance import perm_both
 from dialeval.question import Answer, Embed, Likelihood, Question, TokenLogProbs
 from dialeval.registry import make_metric
 from dialeval.sample import Sample, Turn

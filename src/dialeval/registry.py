@@ -214,7 +214,7 @@ READERS: Registry[Reader] = Registry(
         "fed": "dialeval.readers.rated:FED_READER",
         "usr": "dialeval.readers.rated:USR_READER",
         "dstc10": "dialeval.readers.dstc10:READER",
-        "grade": "dialeval.readers.grade:READER",
+        "grade": "dialeval.readers.rated:GRADE_READER",
         "holistic": "dialeval.readers.holistic:HOLISTIC_READER",
         "holistic-diversity": "dialeval.readers.holistic:DIVERSITY_READER",
         "holistic-consistency": "dialeval.readers.holistic:CONSISTENCY_READER",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.agreement.arithmetic import exact_product, weighted_sums
 from dialeval.agreement.bootstrap import Bootstrap, bootstrap_values
 from dialeval.agreement.correlation import NAMES, correlations, spearman
-from dialeval.agreement.ranks import exact_product, weighted_sums
 from dialeval.agreement.weighted_correlation import (
     KendallCounts,
     matrix_products,
@@ -118,8 +118,8 @@ def test_weighted_sums_are_the_true_ones_and_the_same_in_any_company(n, seed):
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_a_product_in_pieces_is_the_product(rows, n, width, seed):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dialeval.agreement.ranks.ROWS", 2)
-        patch.setattr("dialeval.agreement.ranks.ONE_THREAD", 10)
+        patch.setattr("dialeval.agreement.arithmetic.ROWS", 2)
+        patch.setattr("dialeval.agreement.arithmetic.ONE_THREAD", 10)
         rng = np.random.default_rng(seed)
         weights, matrix = rng.integers(0, 9, size=(rows, n)), rng.integers(-9, 9, size=(n, width))
         np.testing.assert_array_equal(exact_product(weights, matrix), weights @ matrix)

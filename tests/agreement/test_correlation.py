@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dialeval.agreement.arithmetic import rank
 from dialeval.agreement.correlation import NAMES, correlations, kendall, pearson, spearman
-from dialeval.agreement.ranks import rank
 
 stats = pytest.importorskip("scipy.stats", reason="scipy is the oracle here")
 

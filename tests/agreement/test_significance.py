@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.agreement.bootstrap import Resampling, p_value, resample
-from dialeval.agreement.perm_both import perm_both
 from dialeval.agreement.significance import (
     draw_lines,
     holm,
     paired_test,
+    perm_both,
     williams_p,
     williams_test,
 )

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from dialeval.agreement.student import (
+from dialeval.agreement.arithmetic import (
     correlation_two_sided_p,
     incomplete_beta,
     normal_quantile,

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from made_up import edit_manifest
 
-from dialeval.cli.show_comparison import _show_preferences
+from dialeval.cli.show_agreement import _show_preferences
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from systems.loopback import serving
 
 from dialeval import score
-from dialeval.chat_http import pace
+from dialeval.chat_http import server as chat_server
 from dialeval.chat_http.asking import Asking
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.metrics.llm_judge import LlmJudge
@@ -34,7 +34,7 @@ def server():
 
 @pytest.fixture(autouse=True)
 def _apart(tmp_path, monkeypatch):
-    monkeypatch.setattr(pace, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(chat_server, "FIRST_WAIT", 0.01)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 

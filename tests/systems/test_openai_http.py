@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from dialeval.chat_http import pace
 from dialeval.chat_http import server as chat_server
 from dialeval.chat_http.asking import LARGEST_REPLY, CutReply
 from dialeval.chat_http.server import find_key
@@ -24,7 +23,7 @@ def ask(server, text, asking=PATIENT, **options):
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(pace, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(chat_server, "FIRST_WAIT", 0.01)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 

@@ -76,9 +76,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Counts, Floats, normal_quantile, student_quantile
 from dialeval.agreement.coefficient import Coefficient
-from dialeval.agreement.ranks import Counts, Floats
-from dialeval.agreement.student import normal_quantile, student_quantile
 from dialeval.progress import Progress
 
 if TYPE_CHECKING:

@@ -27,15 +27,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Floats
 from dialeval.agreement.bootstrap import Resampling
-from dialeval.agreement.build_reports import github_summary, junit_xml
-from dialeval.agreement.decision import DEFAULT_METRIC, Decision, decide
+from dialeval.agreement.decision import DEFAULT_METRIC, Decision, decide, github_summary, junit_xml
 from dialeval.agreement.findings import (
     Change,
     Compared,
+    Preference,
     SideRanking,
     largest_changes,
     outcome_of,
+    preferences,
     rank_sides,
 )
 from dialeval.agreement.joining import (
@@ -49,8 +51,6 @@ from dialeval.agreement.joining import (
     raw_name,
     sides_of,
 )
-from dialeval.agreement.preference import Preference, preferences
-from dialeval.agreement.ranks import Floats
 from dialeval.agreement.significance import PairedTest, holm, paired_test
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.progress import Progress, usual_progress

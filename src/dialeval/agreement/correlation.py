@@ -38,6 +38,18 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import (
+    Counts,
+    Floats,
+    Integers,
+    correlation_two_sided_p,
+    exact_mean,
+    rank,
+    student_quantile,
+    student_two_sided_p,
+    tied_pairs,
+    without_rounding_errors,
+)
 from dialeval.agreement.bootstrap import (
     BOOTSTRAP_FROM,
     Bootstrap,
@@ -48,20 +60,6 @@ from dialeval.agreement.bootstrap import (
     studentised_interval,
 )
 from dialeval.agreement.coefficient import Coefficient
-from dialeval.agreement.ranks import (
-    Counts,
-    Floats,
-    Integers,
-    exact_mean,
-    rank,
-    tied_pairs,
-    without_rounding_errors,
-)
-from dialeval.agreement.student import (
-    correlation_two_sided_p,
-    student_quantile,
-    student_two_sided_p,
-)
 from dialeval.agreement.weighted_correlation import (
     MOST_ITEMS,
     KendallCounts,

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.ranks import Floats, Integers
+from dialeval.agreement.arithmetic import Floats, Integers
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.scores import Signature
 

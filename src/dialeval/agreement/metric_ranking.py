@@ -25,12 +25,13 @@ import numpy as np
 
 from dialeval.agreement.bootstrap import Resampling
 from dialeval.agreement.correlation import system_means
-from dialeval.agreement.perm_both import CorrelationLevel, perm_both
 from dialeval.agreement.significance import (
     CoefficientName,
+    CorrelationLevel,
     MetricTest,
     draw_lines,
     holm,
+    perm_both,
     williams_test,
 )
 from dialeval.agreement.table import (

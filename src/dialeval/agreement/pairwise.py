@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Floats, Integers
 from dialeval.agreement.correlation import CONSTANT, Numbers, complete_pairs, group_members
-from dialeval.agreement.ranks import Floats, Integers
 
 MOST_PAIRS = 5_000_000
 """They take about 300 MB, and give an accuracy to +-.0005."""

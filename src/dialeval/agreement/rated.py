@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.ranks import Floats, Integers, without_rounding_errors
+from dialeval.agreement.arithmetic import Floats, Integers, without_rounding_errors
 from dialeval.agreement.sources import Scores
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.sample import Rating

@@ -62,9 +62,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Floats, rank
 from dialeval.agreement.coefficient import Coefficient, largest_of, mean_of, record_of
 from dialeval.agreement.correlation import pearson, spearman
-from dialeval.agreement.ranks import Floats, rank
 from dialeval.agreement.rated import check_qualities, mean_rating, ratings_table
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.ranks import Floats, Integers
+from dialeval.agreement.arithmetic import Floats, Integers
 from dialeval.agreement.significance import CoefficientName
 from dialeval.agreement.table import By, correlate, points_label
 from dialeval.errors import UsageError

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Floats
 from dialeval.agreement.bootstrap import Bootstrap
 from dialeval.agreement.coefficient import Coefficient, maximum_over_raters
 from dialeval.agreement.correlation import (
@@ -35,7 +36,6 @@ from dialeval.agreement.correlation import (
     within_groups,
 )
 from dialeval.agreement.pairwise import PairwiseAccuracy, pairwise_accuracy
-from dialeval.agreement.ranks import Floats
 from dialeval.agreement.rated import RatedLevel
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.progress import Progress

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Floats, student_quantile, student_two_sided_p
 from dialeval.agreement.findings import format_p
 from dialeval.agreement.joining import (
     comparability,
@@ -48,8 +49,6 @@ from dialeval.agreement.joining import (
     read_side,
     run_names,
 )
-from dialeval.agreement.ranks import Floats
-from dialeval.agreement.student import student_quantile, student_two_sided_p
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.pictures.drawing import Circle, Drawing, Line, Polyline, Shape
 from dialeval.pictures.frame import WIDTH, Key, nothing, plane, tip_text

@@ -7,7 +7,7 @@ becomes
     sum w x y - (sum w x)(sum w y) / N
 
 after x and y were centred over all items, so that the subtraction loses no digits. All of these
-sums are one matrix product (`ranks.py`).
+sums are one matrix product (`arithmetic.py`).
 
 A bootstrap-t needs the standard error of r. With u, v the standardised sides, item i moves r by I_i
 / n, I = u v - r (u^2 + v^2) / 2. With m_ab the mean of u^a v^b,
@@ -55,18 +55,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dialeval.agreement.bootstrap import Statistic, by_few_rows
-from dialeval.agreement.ranks import (
+from dialeval.agreement.arithmetic import (
     Counts,
     Floats,
     Integers,
     TieGroups,
     exact_product,
+    normal_two_sided_p,
     row_dots,
     tie_groups,
     weighted_sums,
 )
-from dialeval.agreement.student import normal_two_sided_p
+from dialeval.agreement.bootstrap import Statistic, by_few_rows
 
 Moments: TypeAlias = Mapping[tuple[int, int], Floats]
 """(i, j) -> the mean of x^i y^j in each round."""

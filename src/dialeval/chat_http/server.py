@@ -1,9 +1,9 @@
 """A server with OpenAI's chat completions: one model of it, asked with patience.
 
-vLLM, Ollama, llama.cpp and most hosted models speak it. Failures that may pass are tried again,
-after a wait that doubles or as long as the server asks for; a wait that the server asks for holds
-all questions, not only the one that was refused. A connection that cannot be made is not tried
-again while nothing has answered yet: the server is not running.
+vLLM, Ollama, llama.cpp and most hosted models speak it. `Pace` keeps the rate limit. Failures that
+may pass are tried again, after a wait that doubles or as long as the server asks for; a wait that
+the server asks for holds all questions, not only the one that was refused. A connection that cannot
+be made is not tried again while nothing has answered yet: the server is not running.
 
 The API key comes from an environment variable and goes into one request header. It is never stored
 or shown: where a server repeats it, in an error or in a reply and in large or small letters, it is
@@ -17,16 +17,95 @@ import json
 import os
 import random
 import re
+import threading
+import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from dialeval.chat_http.asking import Asking, CutReply, ReplyError
-from dialeval.chat_http.http_post import Answer, post
-from dialeval.chat_http.pace import LONGEST_HOLD, Pace, back_off, retry_after
+from dialeval.chat_http.asking import Answer, Asking, CutReply, ReplyError, post
 from dialeval.errors import UsageError
 from dialeval.text import clean
 from dialeval.version import __version__
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+"""Seconds of back-off: doubled after each failure, up to the longest."""
+
+LONGEST_HOLD = 120.0
+"""A server that asks for more patience than this gets none: the question fails."""
+
+
+def back_off(attempt: int, generator: random.Random) -> float:
+    """Seconds to wait after attempt 0, 1, 2, ...: exponential, between half and the whole of it.
+
+    The jitter keeps questions that failed together from coming back together.
+    """
+    return float(min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * generator.uniform(0.5, 1.0))
+
+
+def retry_after(header: str | None, now: datetime | None = None) -> float:
+    """Seconds that a `Retry-After` header asks for: a number or a date (RFC 9110, 10.2.3)."""
+    text = (header or "").strip()
+    try:
+        return max(0.0, float(text)) if text[:1].isdecimal() else _until(text, now)
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _until(date: str, now: datetime | None) -> float:
+    if not date:
+        return 0.0
+    moment = parsedate_to_datetime(date)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+
+
+class Pace:
+    """Lets callers through one after the other: at most `rate` a minute, none during a hold."""
+
+    def __init__(
+        self, rate: float | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._gap = 60.0 / rate if rate else 0.0
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._next = 0.0
+        """The next free slot of the rate limit."""
+        self._open_at = 0.0
+        """When the last hold ends."""
+
+    def reserve(self) -> float:
+        """Takes the next slot and returns how many seconds it is away."""
+        with self._lock:
+            now = self._clock()
+            slot = max(now, self._next, self._open_at)
+            self._next = slot + self._gap
+            return slot - now
+
+    def wait(self, seconds: float = 0.0) -> None:
+        """Waits so many seconds and for a slot; `ReplyError` if the system is closed meanwhile."""
+        if seconds > 0.0:
+            self._sleep(seconds)
+        self._sleep(self.reserve())
+        while (held := self._open_at - self._clock()) > 0.0:  # a hold that began meanwhile
+            self._sleep(held)
+
+    def hold(self, seconds: float) -> None:
+        """Nobody is let through for so many seconds: the server asked everybody to wait."""
+        with self._lock:
+            self._open_at = max(self._open_at, self._clock() + seconds)
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _sleep(self, seconds: float) -> None:
+        if self._closed.is_set() or (seconds > 0.0 and self._closed.wait(seconds)):
+            raise ReplyError("stopped")
+
 
 Found = TypeVar("Found")
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,11 +14,17 @@ from dialeval.cli.arguments import (
     Format,
     Json,
     LargestRecord,
+    Metrics,
+    Plot,
     Quiet,
     RatingColumns,
     Scales,
+    Workers,
+    check_picture,
     parse_pairs,
     parse_scales,
+    save_picture,
+    usual_workers,
 )
 from dialeval.errors import UsageError
 from dialeval.limits import USUAL
@@ -29,29 +34,6 @@ Qualities = Annotated[
     typer.Option(
         "--quality",
         help="Use only this rated quality. Repeat for several.",
-        show_default=False,
-    ),
-]
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        help="Use only this metric. Repeat for several.",
-        show_default=False,
-    ),
-]
-Plot = Annotated[
-    Path | None,
-    typer.Option("--plot", help="Draw a picture into this .svg or .png file.", show_default=False),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        help="Use this many threads for resampling. The result does not depend on it. Default: one"
-        " per core, at most four.",
         show_default=False,
     ),
 ]
@@ -215,31 +197,12 @@ def _show_remarks(remarks: str, quiet: bool) -> None:
         say(remarks, stderr=True, style="yellow")
 
 
-def usual_workers() -> int:
-    return min(4, os.cpu_count() or 1)
-
-
-def check_picture(path: Path | None) -> None:
-    """Raises an error before the work rather than after it."""
-    if path and path.suffix.lower() not in (".svg", ".png"):
-        raise UsageError(f"--plot {path}: a picture ends in .svg or .png")
-
-
 def check_table(path: Path | None) -> None:
     """Raises an error before the work rather than after it."""
     from dialeval.tables import SUFFIXES, table_ending
 
     if path and path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"--out {table_ending(path)}")
-
-
-def save_picture(drawing: Any, path: Path, quiet: bool) -> None:
-    from dialeval.cli.terminal import say
-    from dialeval.pictures import save
-
-    save(drawing, path)
-    if not quiet:
-        say(f"picture: {path}", stderr=True, style="dim")
 
 
 def raters(

@@ -1,26 +1,36 @@
-"""`dialeval compare RUN...`: compare runs, or the systems of one run; fail if one is worse."""
+"""`dialeval compare RUN...`: compare runs, or the systems of one run; fail if one is worse.
+
+With `--judge MODEL` a language model says which answers it prefers.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 import typer.core
 
-from dialeval.cli.agree import Metrics, Plot, Workers, check_picture, save_picture, usual_workers
-from dialeval.cli.arguments import Json, Quiet
-from dialeval.cli.compare_judge import compare_with_judge
-from dialeval.cli.servers import (
+from dialeval.cli.arguments import (
     Concurrency,
+    Json,
     KeyEnv,
     MaxRequests,
     MaxTokens,
+    Metrics,
+    Plot,
     PriceIn,
     PriceOut,
+    Quiet,
+    Workers,
+    check_picture,
+    save_picture,
     servers_of,
+    show_spent,
+    usual_workers,
 )
 from dialeval.errors import UsageError
 
@@ -28,6 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dialeval.agreement.comparison import Comparison
+    from dialeval.models.chat_judge import Servers
+    from dialeval.preferences import JoinBy, Preferences
+
 
 WITHOUT_VALUE = {"--fail-if-worse": "judge", "--github-summary": ""}
 """Options whose value may be left out, and what it is then."""
@@ -45,10 +58,6 @@ class Compare(typer.core.TyperCommand):
                 f"{word}={WITHOUT_VALUE[word]}" if word in WITHOUT_VALUE and left_out else word
             )
         return super().parse_args(ctx, given)
-
-
-def _is_run(word: str) -> bool:
-    return (Path(word) / "manifest.json").is_file()
 
 
 def compare(
@@ -162,7 +171,7 @@ def compare(
     so in one sentence, and exits with 1 if the new version is worse.
     """
     from dialeval.agreement.comparison import compare as compare_runs
-    from dialeval.cli.show_comparison import show_comparison
+    from dialeval.cli.show_agreement import show_comparison
     from dialeval.cli.terminal import counting_bar
 
     asked = (max_requests, max_tokens, price_in, price_out, concurrency, key_env)
@@ -174,7 +183,7 @@ def compare(
                 " --fail-if-worse and what belongs to it, --plot, --pairs and --join dialogue"
             )
         servers = servers_of(*asked)
-        compare_with_judge(runs, judge, join, system or (), servers, as_json, quiet)
+        _compare_with_judge(runs, judge, join, system or (), servers, as_json, quiet)
         return
     if any(one is not None for one in asked):
         raise UsageError("limits, prices and keys of servers are for --judge: add it")
@@ -245,3 +254,73 @@ def _write_reports(found: Comparison, junit: Path | None, summary: Path | None) 
         summary.parent.mkdir(parents=True, exist_ok=True)
         with summary.open("a", encoding="utf-8") as file:
             file.write(found.to_markdown())
+
+
+def _compare_with_judge(
+    runs: Sequence[str],
+    model: str,
+    join: JoinBy | None,
+    systems: Sequence[str],
+    servers: Servers,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """`--judge MODEL`: has a language model choose between the answers."""
+    from dialeval.cli.terminal import counting_bar
+    from dialeval.preferences import prefer
+
+    with counting_bar("asking", quiet=quiet or as_json) as progress:
+        found = prefer(
+            *runs,
+            model=model,
+            join_by=join,
+            systems=systems,
+            servers=servers,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(json.dumps(found.to_record(), indent=2))
+    else:
+        _show_preferences(found)
+
+
+def _show_preferences(found: Preferences) -> None:
+    from dialeval.cli.terminal import print_table, say
+
+    print_table(
+        ["first", "second", "pairs", "first wins", "second wins", "ties", "share of first"],
+        [
+            [
+                one.first,
+                one.second,
+                str(one.pairs),
+                str(one.wins),
+                str(one.losses),
+                str(one.ties),
+                f"{one.share:.3f} [{one.low:.3f}, {one.high:.3f}]",
+            ]
+            for one in found.preferences
+        ],
+        right=[2, 3, 4, 5],
+    )
+    if found.ranking.reason:
+        say(f"no Bradley-Terry strengths: {found.ranking.reason}")
+    else:
+        print_table(
+            ["side", "strength", "interval", "beats average"],
+            [
+                [
+                    one.system,
+                    f"{one.strength:+.3f}",
+                    f"[{one.low:+.3f}, {one.high:+.3f}]",
+                    f"{one.beats_average:.3f}",
+                ]
+                for one in found.ranking.strengths
+            ],
+            right=[1, 3],
+        )
+    say(
+        f"position bias: in {found.bias:.0%} of {found.asked} pairs the two orders disagree and"
+        f" count as a tie; {found.prefers_first} of them favour what stands first"
+    )
+    show_spent(found.spent)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dialeval.cli.agree import Plot, check_picture, save_picture
-from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.arguments import Json, Plot, Quiet, check_picture, save_picture
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli.arguments import Json
-from dialeval.cli.servers import KeyEnv
+from dialeval.cli.arguments import Json, KeyEnv
 
 
 def doctor(

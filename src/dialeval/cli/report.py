@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.agree import Metrics, Workers, usual_workers
-from dialeval.cli.arguments import Quiet
+from dialeval.cli.arguments import Metrics, Quiet, Workers, usual_workers
 
 if TYPE_CHECKING:
     from dialeval.progress import Progress

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.agree import check_picture
-from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.arguments import Json, Quiet, check_picture
 from dialeval.errors import JobError, UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.agree import Plot, check_picture, save_picture
-from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.arguments import Json, Plot, Quiet, check_picture, save_picture
 
 if TYPE_CHECKING:
     from dialeval.agreement.trend import Trend

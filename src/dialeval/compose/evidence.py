@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Floats, Integers, without_rounding_errors
 from dialeval.agreement.dstc10 import protocol_rating
 from dialeval.agreement.joining import texts_digest
-from dialeval.agreement.ranks import Floats, Integers, without_rounding_errors
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.metrics.composition import VALUE, Chosen, Composition, Term, term_signature
 from dialeval.sample import Level, Sample, letters_and_digits

@@ -28,8 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.agreement.ranks import Floats
-from dialeval.agreement.student import normal_quantile
+from dialeval.agreement.arithmetic import Floats, normal_quantile
 
 MM_ROUNDS = 200
 NEWTON_ROUNDS = 50

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import normal_quantile
 from dialeval.agreement.coefficient import Coefficient, record_of
 from dialeval.agreement.rated import ratings_matrix
 from dialeval.agreement.raters import fleiss_kappa, krippendorff_alpha
-from dialeval.agreement.student import normal_quantile
 from dialeval.rating.bradley_terry import Outcome, Ranking, bradley_terry
 from dialeval.rating.job import FIRST, SECOND, TIE, Job, Task
 from dialeval.rating.results import first_answers

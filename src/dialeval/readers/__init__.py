@@ -10,7 +10,7 @@
 | traces: Langfuse, LangSmith | `traces.py` |
 | spans: OpenTelemetry, OpenInference | `opentelemetry.py` |
 | text with names | `transcript.py` |
-| rated sets | `rated.py` (FED, USR, ...), `dstc10.py`, `grade.py`, `holistic.py`, `convai.py` |
+| rated sets | `rated.py` (FED, USR, GRADE, engagement), `dstc10.py`, `holistic.py`, `convai.py` |
 | corpora | `corpora.py` (DailyDialog, EmpatheticDialogues, PersonaChat, Topical-Chat) |
 | `data check`, `data convert` | `check.py`, `convert.py` |
 """

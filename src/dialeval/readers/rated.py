@@ -1,4 +1,4 @@
-"""Answers that people have rated: FED, USR, PredictiveEngage.
+"""Answers that people have rated: FED, USR, Predictive Engagement, GRADE.
 
 FED (Mehri & Eskenazi 2020): fed_data.json, 375 turns and 125 dialogues, five raters each.
 
@@ -30,18 +30,32 @@ One row per rater: the three rows of a pair stand some rows apart, so all rows a
 the first sample is made. The quality is `engagement`, 1 to 5; its raters are nameless. The scores
 of the authors' metrics are not read. Samples are called `engage-0001` in the order in which pairs
 first occur; answers to the same query share an item.
+
+GRADE (Huang et al. 2020): a folder with parallel files, one line per rated answer.
+
+    eval_data/dailydialog/transformer_ranker/human_ctx.txt      Hello .|||How are you ?
+    eval_data/dailydialog/transformer_ranker/human_hyp.txt      Fine .
+    eval_data/dailydialog/transformer_ranker/human_ref.txt      Very well , thanks .
+    human_score/dailydialog/transformer_ranker/human_score.txt  3.4
+
+Give the folder that holds `eval_data`, or one up to two levels above it. The quality is
+`coherence`, 1 to 5. The released number is the mean over the raters of an item: it is kept as the
+rating of one anonymous rater. Ids are `dailydialog-transformer_ranker-0001`; systems that answer
+the same context share an item. Files of different length are an error: lines belong together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from dialeval.readers import fields
 from dialeval.readers.json_stream import first_keys, json_records
 from dialeval.readers.plain_csv import first_row, rows
-from dialeval.readers.ratings import FED_DIALOGUE, FED_TURN, USR, number, ratings
+from dialeval.readers.ratings import FED_DIALOGUE, FED_TURN, GRADE, USR, number, ratings
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.sample import Rating, Sample, Turn
@@ -200,4 +214,100 @@ ENGAGE_READER = Reader(
     "Predictive Engagement: Eng_Scores_queries_gen_gtruth_replies.csv",
     recognises_engage,
     read_engage,
+)
+
+
+GRADE_FILES = ("human_ctx.txt", "human_hyp.txt", "human_ref.txt")
+GRADE_QUALITY = "coherence"
+
+
+def _grade_roots(folder: Path) -> list[Path]:
+    for pattern in ("eval_data", "*/eval_data", "*/*/eval_data"):
+        if found := sorted(path.parent for path in folder.glob(pattern) if path.is_dir()):
+            return found
+    return []
+
+
+def recognises_grade(source: Source) -> bool:
+    return source.is_directory and bool(_grade_roots(source.path))
+
+
+def read_grade(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    roots = _grade_roots(source.path) if source.is_directory else []
+    folders = [
+        (root, folder)
+        for root in roots
+        for folder in sorted(root.glob("eval_data/*/*"))
+        if folder.is_dir()
+    ]
+    if not folders:
+        raise UnreadableError(
+            "there is no eval_data/DATASET/SYSTEM/human_ctx.txt below this folder"
+        )
+    if source.path not in roots:
+        found = ", ".join(str(root) for root in roots)
+        place.warning("", f"only the data of GRADE in {found} is read, nothing else in the folder")
+    items = {folder.parent: fields.Items() for _, folder in folders}
+    for root, folder in folders:
+        yield from _grade_system(source, root, folder, items[folder.parent], place, options)
+
+
+def _grade_system(
+    source: Source,
+    root: Path,
+    folder: Path,
+    items: fields.Items,
+    place: Place,
+    options: ReadOptions,
+) -> Iterator[Sample]:
+    dataset, system = folder.parent.name, folder.name
+    scores = root / "human_score" / dataset / system / "human_score.txt"
+    paths = [*(folder / name for name in GRADE_FILES), scores]
+    scale = options.scales.get(GRADE_QUALITY) or GRADE[GRADE_QUALITY]
+    columns = (_grade_lines(source.beside(path), place) for path in paths)
+    for index, cells in enumerate(zip_longest(*columns), 1):
+        place.path, place.line = str(folder / GRADE_FILES[0]), index
+        errors = place.problems.errors
+        if None in cells:
+            short = ", ".join(
+                path.name for path, cell in zip(paths, cells, strict=True) if cell is None
+            )
+            raise UnreadableError(
+                f"lines belong together, but from here on {short} has none", index
+            )
+        context_text, response, reference, score = cells
+        context = fields.turns_of_lines(context_text.split("|||"))
+        place.path = str(folder / GRADE_FILES[1])
+        response = fields.response(response, place)
+        place.path = str(scores)
+        said = number(score, GRADE_QUALITY, place, scale)
+        place.path = str(folder / GRADE_FILES[2])
+        sample = Sample(
+            id=f"{dataset}-{system}-{index:04d}",
+            context=context,
+            response=response,
+            references=fields.texts(reference, "reference", place),
+            system=system,
+            dialogue=(item := f"{dataset}-{items.name(context, system)}"),
+            item=item,
+            ratings={GRADE_QUALITY: Rating((said,), scale)},
+        )
+        place.path = str(folder / GRADE_FILES[0])
+        if place.problems.errors == errors:
+            yield sample
+        else:
+            place.problems.skipped += 1
+
+
+def _grade_lines(source: Source, place: Place) -> Iterator[str]:
+    try:
+        for _, line in source.lines(Place(place.problems, source.name)):
+            yield line.replace("\0", "\ufffd")
+    except UnreadableError as error:
+        error.path = source.name
+        raise
+
+
+GRADE_READER = Reader(
+    "grade", "GRADE: a folder with eval_data and human_score", recognises_grade, read_grade
 )

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Floats
 from dialeval.agreement.joining import has_one_scale
-from dialeval.agreement.ranks import Floats
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.report.dialogue import DialogueView, dialogue_view
 from dialeval.report.look import environment, stylesheet

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Floats, Integers
 from dialeval.agreement.findings import changed_most
 from dialeval.agreement.joining import (
     Comparability,
@@ -25,7 +26,6 @@ from dialeval.agreement.joining import (
     read_side,
     run_names,
 )
-from dialeval.agreement.ranks import Floats, Integers
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.runs.run import Run, open_run
 from dialeval.storage import open_parquet, sample_schema

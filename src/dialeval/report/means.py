@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.agreement.arithmetic import Floats, student_quantile
 from dialeval.agreement.joining import Side
-from dialeval.agreement.ranks import Floats
-from dialeval.agreement.student import student_quantile
 from dialeval.pictures.drawing import OTHERS, Drawing, Line, Rect, Shape, Text, colour_groups
 from dialeval.pictures.frame import (
     PAD,

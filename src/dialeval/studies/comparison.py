@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
 
+from dialeval.agreement.arithmetic import Floats
 from dialeval.agreement.coefficient import Coefficient
 from dialeval.agreement.correlation import Name, correlations
-from dialeval.agreement.ranks import Floats
 from dialeval.agreement.rated import Target, rated_run, ratings_table
 from dialeval.agreement.table import scored_qualities
 from dialeval.engine.answers import LoadedOnce
