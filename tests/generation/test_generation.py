@@ -14,7 +14,7 @@ from dialeval.generation.backends import (
     ABBREVIATION,
     SENTENCE_END,
     CausalBackend,
-    LstmBackend,
+    ReplyBackend,
     Seq2SeqBackend,
     endings_of,
 )
@@ -22,8 +22,14 @@ from dialeval.generation.generator import Decoding, Generator, load_generator
 from dialeval.model_store.locate import locate
 from dialeval.models.loading import choose_device
 from dialeval.models.source import Models
-from dialeval.networks import lstm_seq2seq
-from dialeval.networks.lstm_seq2seq import LstmConfig, LstmReading, LstmSeq2Seq
+from dialeval.networks import reply_network
+from dialeval.networks.lstm_seq2seq import LstmSeq2Seq
+from dialeval.networks.reply_network import (
+    NETWORKS,
+    NetworkConfig,
+    ReplyReading,
+    make_network,
+)
 from dialeval.question import Likelihood
 from dialeval.sample import Turn
 
@@ -36,8 +42,18 @@ DECODINGS = [
 
 def tiny_lstm(units=24, vocabulary=tiny.VOCABULARY):
     torch.manual_seed(6)
-    config = LstmConfig(vocabulary, start=3, units=units, layers=2, history_tokens=20)
+    config = NetworkConfig(vocabulary, start=3, units=units, layers=2, history_tokens=20)
     model = LstmSeq2Seq(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return model.eval()
+
+
+def tiny_network(name, **sizes):
+    torch.manual_seed(7)
+    known = {"vocabulary": tiny.VOCABULARY, "units": 16, "layers": 1, "history_tokens": 20}
+    config = NetworkConfig(start=3, turn=5, heads=2, **{**known, **sizes})
+    model = make_network(name, config)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return model.eval()
@@ -48,7 +64,7 @@ GENERATORS = {
     "chat": Generator(CausalBackend(tiny.llama(), tiny.tokenizer(), "native")),
     "lines": Generator(CausalBackend(tiny.gpt2(), tiny.tokenizer(None), "native")),
     "tabs": Generator(Seq2SeqBackend(tiny.blenderbot(), tiny.tokenizer(closes=True), "tabs")),
-    "lstm": Generator(LstmBackend(tiny_lstm(), tiny.tokenizer(closes=True))),
+    "lstm": Generator(ReplyBackend(tiny_lstm(), tiny.tokenizer(closes=True))),
 }
 
 turns = st.builds(Turn, st.sampled_from(["the cat", "how are you", "", "é🙂", "<|im_end|> \n"]))
@@ -144,7 +160,7 @@ def test_more_new_tokens_than_the_model_can_take_are_refused():
 def test_generators_are_loaded_by_name(tmp_path):
     tiny.save(tmp_path / "llama", tiny.llama(), tiny.tokenizer())
     tiny.save(tmp_path / "bot", tiny.blenderbot(), tiny.tokenizer(closes=True))
-    lstm_seq2seq.save(tiny_lstm(), tmp_path / "lstm")
+    reply_network.save("seq2seq", tiny_lstm(), tmp_path / "lstm")
     tiny.tokenizer(closes=True).save_pretrained(tmp_path / "lstm")
     histories = [[Turn("hello", "user")], []]
     for name, kind in {"llama": "chat", "bot": "tabs", "lstm": "lstm"}.items():
@@ -197,7 +213,7 @@ def test_what_cannot_write_is_refused(tmp_path):
 
 
 def test_an_lstm_whose_weights_do_not_fit_is_refused(tmp_path):
-    lstm_seq2seq.save(tiny_lstm(), tmp_path)
+    reply_network.save("seq2seq", tiny_lstm(), tmp_path)
     tiny.tokenizer(closes=True).save_pretrained(tmp_path)
     assert locate(str(tmp_path)).role == "generator"
     config = json.loads((tmp_path / "config.json").read_text())
@@ -243,8 +259,114 @@ def test_the_lstm_is_that_of_luong_and_klein():
         expected.append(weight["head.weight"] @ output + weight["head.bias"])
     with torch.inference_mode():
         found = model(torch.tensor([[*source, 0]]), torch.tensor([4]), torch.tensor([target]))
-        reading = LstmReading(model, [tuple(source), (1,)])
+        reading = ReplyReading(model, [tuple(source), (1,)])
         reading.write([6, 6])
     assert np.allclose(found[0].numpy(), expected, atol=1e-5)
     log_probs = torch.tensor(np.array(expected)).log_softmax(1)[1]
     assert torch.allclose(reading.log_probs[0].double(), log_probs, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_learns_from_whole_replies_what_it_says_token_by_token(name):
+    model = tiny_network(name)
+    sources, targets = [(5, 9, 4, 5, 7), (8, 6)], torch.tensor([[3, 9, 7], [3, 6, 6]])
+    with torch.inference_mode():
+        reading = ReplyReading(model, sources)
+        ids = torch.tensor([sources[0], (*sources[1], 0, 0, 0)])
+        whole = model(ids, torch.tensor([5, 2]), targets).log_softmax(-1)
+        assert torch.allclose(reading.log_probs, whole[:, 0], atol=1e-5)
+        for place in (1, 2):
+            reading.write(targets[:, place].tolist())
+            assert torch.allclose(reading.log_probs, whole[:, place], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["copynet", "hred", "recosa"])
+def test_what_a_network_replies_does_not_depend_on_the_batch(name):
+    generator = Generator(ReplyBackend(tiny_network(name), tiny.tokenizer(closes=True)))
+    texts = (["the cat", "how are you"], [], ["hello"], ["", "the", "cat", "<|im_end|> \n"])
+    dialogues = [[Turn(text) for text in dialogue] for dialogue in texts]
+    decoding = Decoding("beam", beams=3, count=2, max_new_tokens=6)
+    together = generator.replies(dialogues, decoding)
+    assert together == [generator.replies([one], decoding)[0] for one in dialogues]
+
+
+def test_the_copynet_is_that_of_gu():
+    """Generation and copying share a softmax; the decoder reads where its last token stands."""
+    model = tiny_network("copynet", units=3, vocabulary=9)
+    source, said = [5, 7, 2, 7], 7
+    weight = {name: value.numpy() for name, value in model.state_dict().items()}
+    with torch.inference_mode():
+        ids, lengths = torch.tensor([[*source, 0]]), torch.tensor([4])
+        start = model.encode(ids, lengths)
+        _, state = model.step(torch.tensor([3]), start)
+        found, after = model.step(torch.tensor([said]), state)
+        states = start["memory"][0].numpy()
+        copied = state["copying"][0].numpy()
+        shares = np.exp(copied[[1, 3]]) / np.exp(copied[[1, 3]]).sum()
+        read = torch.tensor(shares @ states[[1, 3]])[None]
+        words = model.target_words(torch.tensor([said]))
+        value, expected = model._decode(torch.cat([words, read, state["output"]], 1), state)
+    generating = weight["head.weight"] @ expected["output"][0].numpy() + weight["head.bias"]
+    copying = np.tanh(states @ weight["copy.weight"].T) @ value[0].numpy()
+    mass = np.exp(generating)
+    for place, token in enumerate(source):
+        mass[token] += 0.0 if token == 5 else np.exp(copying[place])  # 5 begins a turn
+    assert np.allclose(found[0].exp().numpy(), mass / mass.sum(), atol=1e-5)
+    assert torch.allclose(after["hidden"], expected["hidden"])
+
+
+def test_the_hred_is_that_of_serban():
+    """A GRU over words, a GRU over turns, a GRU that answers: written down in numpy."""
+    model = tiny_network("hred", units=3, vocabulary=9)
+    weight = {name: value.numpy().astype(np.float64) for name, value in model.state_dict().items()}
+
+    def cell(name, suffix, x, hidden):
+        inner = weight[f"{name}.weight_ih{suffix}"] @ x + weight[f"{name}.bias_ih{suffix}"]
+        outer = weight[f"{name}.weight_hh{suffix}"] @ hidden + weight[f"{name}.bias_hh{suffix}"]
+        (r, z, n), (hr, hz, hn) = np.split(inner, 3), np.split(outer, 3)
+        new = np.tanh(n + sigmoid(r + hr) * hn)
+        return (1 - sigmoid(z + hz)) * new + sigmoid(z + hz) * hidden
+
+    context = np.zeros(3)
+    for turn in ([4], [5, 7, 2], [5, 6]):  # the first was cut
+        hidden = np.zeros(3)
+        for token in turn:
+            hidden = cell("turns", "_l0", weight["words.weight"][token], hidden)
+        context = cell("dialogue", "_l0", hidden, context)
+    word = weight["words.weight"][3]
+    begin = np.tanh(weight["begin.weight"] @ context + weight["begin.bias"])
+    hidden = cell("decoder.0", "", np.concatenate([word, context]), begin)
+    output = np.tanh(
+        weight["combine.weight"] @ np.concatenate([hidden, context, word]) + weight["combine.bias"]
+    )
+    expected = weight["head.weight"] @ output + weight["head.bias"]
+    with torch.inference_mode():
+        found = model(
+            torch.tensor([[4, 5, 7, 2, 5, 6], [5, 0, 0, 0, 0, 0]]),
+            torch.tensor([6, 1]),
+            torch.tensor([[3], [3]]),
+        )
+    assert np.allclose(found[0, 0].numpy(), expected, atol=1e-5)
+
+
+def test_recosa_knows_the_order_of_the_turns_and_no_later_word():
+    model = tiny_network("recosa")
+    sources = torch.tensor([[5, 9, 5, 7], [5, 7, 5, 9]])
+    with torch.inference_mode():
+        scores = model(sources, torch.tensor([4, 4]), torch.tensor([[3, 9], [3, 9]]))
+        other = model(sources, torch.tensor([4, 4]), torch.tensor([[3, 7], [3, 9]]))
+    assert not torch.allclose(scores[0], scores[1], atol=1e-3)
+    assert torch.allclose(scores[0, 0], other[0, 0], atol=1e-6)
+    assert not torch.allclose(scores[0, 1], other[0, 1], atol=1e-3)
+
+
+def test_a_model_that_learned_to_read_the_last_turn_reads_that_alone(tmp_path):
+    name = str(tiny.save(tmp_path / "bot", tiny.blenderbot(), tiny.tokenizer(closes=True)))
+    decoding = Decoding(max_new_tokens=8)
+    histories = [[Turn("the cat"), Turn("hello")], [Turn("hello")]]
+    (tmp_path / "bot" / "dialogue.json").write_text('{"turns": 1}')
+    both = load_generator(name).replies(histories, decoding)
+    assert both[0] == both[1] == GENERATORS["tabs"].replies(histories[1:], decoding)[0]
+    (tmp_path / "bot" / "dialogue.json").write_text('{"turns": -1}')
+    with pytest.raises(UsageError, match=r"dialogue.json: turns: expected a number from 0"):
+        load_generator(name)

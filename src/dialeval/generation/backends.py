@@ -1,5 +1,5 @@
 """Models that write, by kind: causal language models (the next turn after `Writer`'s form of a
-dialogue), encoder-decoders, and our LSTM.
+dialogue), encoder-decoders, and the networks of our own.
 
 Where a turn of a causal model ends depends on the layout:
 
@@ -32,8 +32,8 @@ from dialeval.models.loading import (
     silence,
     window_of,
 )
-from dialeval.networks import lstm_seq2seq
-from dialeval.networks.lstm_seq2seq import LstmReading, LstmSeq2Seq
+from dialeval.networks import reply_network
+from dialeval.networks.reply_network import ReplyNetwork, ReplyReading
 from dialeval.question import Layout, Likelihood
 from dialeval.sample import Turn
 
@@ -286,18 +286,18 @@ def end_token_only(tokenizer: Any, rows: int) -> Endings:
     return Endings(marks=(end,), banned=tuple(sorted(special - {end})))
 
 
-def load_lstm(directory: Path, *, device: str = "auto") -> LstmBackend:
-    model = lstm_seq2seq.load(directory).to(choose_device(device))
+def load_reply_network(directory: Path, *, device: str = "auto") -> ReplyBackend:
+    model = reply_network.load(directory).to(choose_device(device))
     with silence():
-        return LstmBackend(model, load_tokenizer(directory))
+        return ReplyBackend(model, load_tokenizer(directory))
 
 
-class LstmBackend:
+class ReplyBackend:
     """A tokenizer and a model. It may write without end, and reads what it was trained to read."""
 
     layout: Layout = "tabs"
 
-    def __init__(self, model: LstmSeq2Seq, tokenizer: Any) -> None:
+    def __init__(self, model: ReplyNetwork, tokenizer: Any) -> None:
         self.endings = end_token_only(tokenizer, model.config.vocabulary)
         self._model = model
         self._tokenizer = tokenizer
@@ -306,8 +306,8 @@ class LstmBackend:
     def prompt(self, history: Sequence[Turn], speaker: str, new_tokens: int) -> tuple[int, ...]:
         return self._input.write(history, "tabs")[0]
 
-    def read(self, prompts: Sequence[tuple[int, ...]]) -> LstmReading:
-        return LstmReading(self._model, prompts)
+    def read(self, prompts: Sequence[tuple[int, ...]]) -> ReplyReading:
+        return ReplyReading(self._model, prompts)
 
     def text(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(ids, clean_up_tokenization_spaces=False))

@@ -6,7 +6,8 @@
 How a dialogue is put to a model is its layout (`question.Layout`). An encoder-decoder reads `tabs`.
 A causal model reads the layout that the catalogue names, or that of `dialogue.json` beside its
 weights, which `dialeval train lm` writes and which is part of the fingerprint; without either, its
-chat template or `lines`. A history that is too long loses tokens on the left. A reply ends where
+chat template or `lines`. A model that was trained to read the last turns alone gets those: the
+same file says how many. A history that is too long loses tokens on the left. A reply ends where
 the layout ends a turn; roles that a model writes in front of it are taken off.
 """
 
@@ -54,10 +55,14 @@ class Backend(Protocol):
 
 
 class Generator:
-    """Writes replies. `layout` is how the model reads a dialogue."""
+    """Writes replies. `layout` is how the model reads a dialogue, and `turns` how many of its last
+    turns (0: all)."""
 
-    def __init__(self, backend: Backend, tokens_per_batch: int = TOKENS_PER_BATCH) -> None:
+    def __init__(
+        self, backend: Backend, tokens_per_batch: int = TOKENS_PER_BATCH, turns: int = 0
+    ) -> None:
         self.tokens_per_batch = tokens_per_batch
+        self.turns = turns
         self._backend = backend
 
     @property
@@ -78,7 +83,8 @@ class Generator:
         search may find fewer texts than it was asked for.
         """
         prompts = [
-            self._backend.prompt(history, speaker, decoding.max_new_tokens) for history in histories
+            self._backend.prompt(history[-self.turns :], speaker, decoding.max_new_tokens)
+            for history in histories
         ]
         found: list[list[str]] = [[] for _ in histories]
         waiting = sorted(range(len(prompts)), key=lambda i: (len(prompts[i]), i))
@@ -150,19 +156,23 @@ def load_generator(name: str, *, device: str = "auto", layout: Layout | None = N
                 f"model {name!r} has the role {found.role} and cannot write. See: dialeval models,"
                 " those that are causal-lm or seq2seq-lm"
             )
-        from dialeval.generation.backends import load_causal, load_lstm, load_seq2seq
+        from dialeval.generation.backends import load_causal, load_reply_network, load_seq2seq
 
         adapter = found.directory if found.base else None
+        turns = learned_turns(found)
+        backend: Backend
         if found.role == "causal-lm":
             chosen = layout or learned_layout(found) or "native"
-            return Generator(load_causal(directory, device=device, adapter=adapter, layout=chosen))
+            backend = load_causal(directory, device=device, adapter=adapter, layout=chosen)
+            return Generator(backend, turns=turns)
         if found.role == "seq2seq-lm":
-            return Generator(
-                load_seq2seq(directory, device=device, adapter=adapter, layout=layout or "tabs")
+            backend = load_seq2seq(
+                directory, device=device, adapter=adapter, layout=layout or "tabs"
             )
+            return Generator(backend, turns=turns)
         if layout not in (None, "tabs"):
             raise UsageError(f"model {name!r} was trained with the layout 'tabs' and has no other")
-        return Generator(load_lstm(directory, device=device))
+        return Generator(load_reply_network(directory, device=device), turns=turns)
 
 
 def learned_layout(found: Located) -> Layout | None:
@@ -176,6 +186,17 @@ def learned_layout(found: Located) -> Layout | None:
     if name is not None and name not in get_args(Layout):
         raise UsageError(f"{where}: layout: {name!r} is none of {', '.join(get_args(Layout))}")
     return cast("Layout | None", name)
+
+
+def learned_turns(found: Located) -> int:
+    """Returns how many of the last turns a model was trained to read; 0: all."""
+    if found.entry or found.gguf:
+        return 0
+    path = found.directory / LAYOUT
+    turns = read_json(path).get("turns", 0)
+    if isinstance(turns, bool) or not isinstance(turns, int) or turns < 0:
+        raise UsageError(f"{path}: turns: expected a number from 0, got {turns!r}")
+    return turns
 
 
 def _draws(history: Sequence[Turn], seed: int, count: int) -> Iterator[np.random.Generator]:

@@ -146,7 +146,7 @@ def _role(directory: Path, config: dict[str, Any]) -> Role:
         if any(any(directory.glob(pattern)) for pattern in ("*.npy", "*.vec", "*.txt")):
             return "word-vectors"
         raise UsageError(f"{directory}: not a model: there is no config.json.")
-    if config.get("model_type") == "dialeval-lstm":  # made by `dialeval train seq2seq`
+    if str(config.get("model_type")).startswith("dialeval-"):  # made by `dialeval train seq2seq`
         return "generator"
     names = config.get("architectures") or [""]
     if not isinstance(names, list):

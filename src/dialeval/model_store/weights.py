@@ -27,7 +27,8 @@ ONE_FILE = "model.safetensors"
 """A model whose weights were not split over several files."""
 
 LAYOUT = "dialogue.json"
-"""How a model that was trained on dialogues reads them: `{"layout": "plain"}`. A side file."""
+"""How a model that was trained on dialogues reads them: `{"layout": "plain"}`, or `{"turns": 1}` if
+it reads the last turn alone. A side file."""
 
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".joblib", ".bin", ".dill"}
 _ADVICE = (

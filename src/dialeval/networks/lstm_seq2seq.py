@@ -1,4 +1,4 @@
-"""The chatbot that the papers put to the test: an LSTM that reads, an LSTM that answers.
+"""The chatbots that the papers put to the test: an LSTM that reads, an LSTM that answers.
 
 OpenNMT's model of that time (Klein et al., 2017), with its defaults in `dialeval train seq2seq
 --preset paper`: `layers` of LSTM on both sides; global attention of the kind `general` (Luong et
@@ -9,59 +9,40 @@ al., 2015, section 3.1)
 
 and input feeding (section 3.3): o_t goes into the first layer of the decoder together with the next
 token. The decoder starts in the last state of the encoder.
+
+CopyNet (Gu et al., 2016) adds a second way to say a token: to copy it from the history. Both ways
+share one softmax (equations 4 to 8),
+
+    psi_g(y)   = U o_t + b                       for each token of the vocabulary
+    psi_c(x_j) = tanh(s_j W_c) h_t               for each token x_j of the history
+    P(y)       = (exp psi_g(y) + sum of exp psi_c(x_j) over all j with x_j = y) / Z
+
+and the decoder also reads the encoder's states where the token that it just said stands in the
+history, weighted by how likely it was to be copied from there (selective read, equation 9). Pieces
+of bytes leave no word unknown, so that every word of a history can be copied; the marks that
+separate turns cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
-
 import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from dialeval.errors import UsageError
-from dialeval.model_store.weights import read_json
-from dialeval.storage import atomic_path, write_json
+from dialeval.networks.reply_network import NetworkConfig, ReplyNetwork, State, padding_of
 
-MODEL_TYPE = "dialeval-lstm"
-
-
-@dataclass(frozen=True)
-class LstmConfig:
-    """`history_tokens`: the most that it was trained to read; `start` begins an answer."""
-
-    vocabulary: int
-    start: int
-    units: int = 500
-    layers: int = 2
-    dropout: float = 0.3
-    history_tokens: int = 50
+SMALLEST = 1e-30
+"""A probability that is 0 in 32 bits still has a logarithm."""
 
 
-@dataclass(frozen=True)
-class DecoderState:
-    """Per row: hidden and cell state of each layer, and the last output (input feeding)."""
+class LstmSeq2Seq(ReplyNetwork):
+    """State: `hidden` and `cell` of each layer, the last `output` (input feeding), and the
+    encoder's states (`memory`) with their `padding`."""
 
-    hidden: tuple[torch.Tensor, ...]
-    cell: tuple[torch.Tensor, ...]
-    output: torch.Tensor
+    more_inputs = 0
+    """What the decoder reads besides a token and its last output, in units."""
 
-    def select(self, rows: torch.Tensor) -> DecoderState:
-        return DecoderState(
-            tuple(layer[rows] for layer in self.hidden),
-            tuple(layer[rows] for layer in self.cell),
-            self.output[rows],
-        )
-
-
-class LstmSeq2Seq(nn.Module):
-    """Reads padded ids, writes logits."""
-
-    def __init__(self, config: LstmConfig) -> None:
+    def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
         units = config.units
@@ -70,103 +51,90 @@ class LstmSeq2Seq(nn.Module):
         self.target_words = nn.Embedding(config.vocabulary, units)
         self.encoder = nn.LSTM(units, units, config.layers, dropout=between, batch_first=True)
         self.decoder = nn.ModuleList(
-            nn.LSTMCell(2 * units if layer == 0 else units, units) for layer in range(config.layers)
+            nn.LSTMCell((2 + self.more_inputs) * units if layer == 0 else units, units)
+            for layer in range(config.layers)
         )
         self.attend = nn.Linear(units, units, bias=False)
         self.combine = nn.Linear(2 * units, units, bias=False)
         self.head = nn.Linear(units, config.vocabulary)
         self.dropout = nn.Dropout(config.dropout)
 
-    def encode(self, ids: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, DecoderState]:
-        """Returns the encoder's states, and where the decoder starts."""
+    def encode(self, ids: torch.Tensor, lengths: torch.Tensor) -> State:
         packed = pack_padded_sequence(
             self.source_words(ids), lengths.cpu(), batch_first=True, enforce_sorted=False
         )
         states, (hidden, cell) = self.encoder(packed)
         memory, _ = pad_packed_sequence(states, batch_first=True)
-        nothing = memory.new_zeros(len(ids), self.config.units)
-        return memory, DecoderState(tuple(hidden), tuple(cell), nothing)
+        return {
+            "hidden": hidden.transpose(0, 1),
+            "cell": cell.transpose(0, 1),
+            "output": memory.new_zeros(len(ids), self.config.units),
+            "memory": memory,
+            "padding": padding_of(lengths, memory.shape[1]),
+        }
 
-    def step(
-        self, words: torch.Tensor, state: DecoderState, memory: torch.Tensor, padding: torch.Tensor
-    ) -> DecoderState:
-        """Decodes one more token; `words` are embedded tokens, the result's `output` predicts."""
-        value = torch.cat([words, state.output], 1)
+    def step(self, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        _, after = self._decode(torch.cat([self.target_words(tokens), state["output"]], 1), state)
+        return self.head(after["output"]), after
+
+    def _decode(self, value: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        """Runs the decoder's layers and the attention; also returns the highest hidden state."""
         hidden, cell = [], []
         for number, layer in enumerate(self.decoder):
-            above, kept = layer(value, (state.hidden[number], state.cell[number]))
+            above, kept = layer(value, (state["hidden"][:, number], state["cell"][:, number]))
             hidden.append(above)
             cell.append(kept)
             value = self.dropout(above) if number + 1 < len(self.decoder) else above
+        memory = state["memory"]
         scores = torch.bmm(memory, self.attend(value)[:, :, None])[:, :, 0]
-        weights = scores.masked_fill(padding, -torch.inf).softmax(1)
+        weights = scores.masked_fill(state["padding"], -torch.inf).softmax(1)
         context = torch.bmm(weights[:, None], memory)[:, 0]
         output = self.dropout(torch.tanh(self.combine(torch.cat([context, value], 1))))
-        return DecoderState(tuple(hidden), tuple(cell), output)
-
-    def forward(
-        self, sources: torch.Tensor, lengths: torch.Tensor, targets: torch.Tensor
-    ) -> torch.Tensor:
-        """Logits (batch, length, vocabulary) of the tokens that follow those of `targets`."""
-        memory, state = self.encode(sources, lengths)
-        padding = padding_of(lengths, memory.shape[1])
-        outputs = []
-        for words in self.target_words(targets).unbind(1):
-            state = self.step(words, state, memory, padding)
-            outputs.append(state.output)
-        logits: torch.Tensor = self.head(torch.stack(outputs, 1))
-        return logits
+        after = {"hidden": torch.stack(hidden, 1), "cell": torch.stack(cell, 1), "output": output}
+        return value, {**state, **after}
 
 
-def padding_of(lengths: torch.Tensor, width: int) -> torch.Tensor:
-    """True where a row is longer than its text."""
-    return torch.arange(width, device=lengths.device)[None] >= lengths[:, None]
+class CopyNet(LstmSeq2Seq):
+    """State: that of the LSTM; the tokens of the history (`ids`), their `keys` tanh(s W_c), where
+    nothing can be copied from (`fixed`), and the last psi_c (`copying`)."""
 
+    more_inputs = 1
 
-def save(model: LstmSeq2Seq, out: Path) -> None:
-    write_json(out / "config.json", {"model_type": MODEL_TYPE, **asdict(model.config)})
-    tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    with atomic_path(out / "model.safetensors") as temporary:
-        save_file(tensors, temporary)
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.copy = nn.Linear(config.units, config.units, bias=False)
 
+    def encode(self, ids: torch.Tensor, lengths: torch.Tensor) -> State:
+        state = super().encode(ids, lengths)
+        width = state["memory"].shape[1]
+        fixed = state["padding"] | (ids[:, :width] == self.config.turn)
+        return {
+            **state,
+            "ids": ids[:, :width],
+            "keys": torch.tanh(self.copy(state["memory"])),
+            "fixed": fixed,
+            "copying": torch.zeros_like(fixed, dtype=state["memory"].dtype),
+        }
 
-def load(directory: Path) -> LstmSeq2Seq:
-    """Loads what `save` wrote."""
-    path = directory / "config.json"
-    facts: dict[str, Any] = read_json(path)
-    facts.pop("model_type", None)
-    try:
-        model = LstmSeq2Seq(LstmConfig(**facts))
-        model.load_state_dict(load_file(directory / "model.safetensors"))
-    except (TypeError, RuntimeError, ValueError) as error:
-        raise UsageError(f"{path}: does not fit its weights ({str(error)[:200]})") from error
-    return model.eval()
+    def step(self, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+        read = torch.cat(
+            [self.target_words(tokens), self._selective_read(tokens, state), state["output"]], 1
+        )
+        value, after = self._decode(read, state)
+        copying = torch.bmm(state["keys"], value[:, :, None])[:, :, 0]
+        after["copying"] = copying
+        generating = self.head(after["output"])
+        allowed = copying.masked_fill(state["fixed"], -torch.inf)
+        total = torch.cat([generating, allowed], 1).logsumexp(1, keepdim=True)
+        copied = (allowed - total).exp()
+        shares = (generating - total).exp().scatter_add(1, state["ids"], copied)
+        return shares.clamp_min(SMALLEST).log(), after
 
-
-class LstmReading:
-    """Answers being written; see `search.Reading`."""
-
-    log_probs: torch.Tensor
-
-    def __init__(self, model: LstmSeq2Seq, prompts: Sequence[tuple[int, ...]]) -> None:
-        device = model.head.weight.device
-        lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-        ids = torch.zeros((len(prompts), int(lengths.max())), dtype=torch.long, device=device)
-        for row, prompt in enumerate(prompts):
-            ids[row, : len(prompt)] = torch.tensor(prompt, device=device)
-        self._model = model
-        self._memory, self._state = model.encode(ids, lengths)
-        self._padding = padding_of(lengths, self._memory.shape[1])
-        self.write([model.config.start] * len(prompts))
-
-    def select(self, rows: Sequence[int]) -> None:
-        if list(rows) == list(range(len(self.log_probs))):
-            return
-        index = torch.tensor(rows, device=self._memory.device)
-        self._memory, self._padding = self._memory[index], self._padding[index]
-        self._state, self.log_probs = self._state.select(index), self.log_probs[index]
-
-    def write(self, tokens: Sequence[int]) -> None:
-        words = self._model.target_words(torch.tensor(tokens, device=self._memory.device))
-        self._state = self._model.step(words, self._state, self._memory, self._padding)
-        self.log_probs = self._model.head(self._state.output).float().log_softmax(-1)
+    def _selective_read(self, tokens: torch.Tensor, state: State) -> torch.Tensor:
+        """Returns 0 where the token does not stand in the history."""
+        elsewhere = (state["ids"] != tokens[:, None]) | state["fixed"]
+        found = ~elsewhere.all(1, keepdim=True)
+        # A row without the token would be a softmax over nothing.
+        scores = state["copying"].masked_fill(elsewhere & found, -torch.inf)
+        weights = scores.softmax(1) * found
+        return torch.bmm(weights[:, None], state["memory"])[:, 0]

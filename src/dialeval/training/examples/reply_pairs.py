@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -47,9 +48,14 @@ class ReplyPair:
 
 
 def encode_pairs(
-    tokenizer: Any, dialogues: Sequence[Dialogue], history_tokens: int, reply_tokens: int
+    tokenizer: Any,
+    dialogues: Sequence[Dialogue],
+    history_tokens: int,
+    reply_tokens: int,
+    turns: int = 0,
 ) -> list[ReplyPair]:
-    """Long histories lose their beginning, long replies their end.
+    """Long histories lose their beginning, long replies their end. `turns`: read at most so many of
+    the last turns; 0: all.
 
     A turn begins with a tab, which is split off before anything else (see `vocabulary`): so the ids
     of a history are those of its turns, and no turn is tokenised again for each that follows.
@@ -58,12 +64,13 @@ def encode_pairs(
     room = history_tokens - len(written.before) - len(written.after)
     pairs = []
     for dialogue in dialogues:
-        history: tuple[int, ...] = ()
+        before: list[Sequence[int]] = []
         for turn in dialogue:
             said = written.segments.text(turn).ids
             target = (*said, tokenizer.eos_token_id)[:reply_tokens]
+            history = tuple(chain.from_iterable(before[-turns:]))[-room:]
             pairs.append(ReplyPair((*written.before, *history, *written.after), target))
-            history = (*history, *written.segments.text(f"\t{turn}").ids)[-room:]
+            before.append(written.segments.text(f"\t{turn}").ids)
     return pairs
 
 
@@ -129,6 +136,12 @@ def build_tokenizer(
         clean_up_tokenization_spaces=False,
         **({"model_max_length": window} if window else {}),
     )
+
+
+def turn_mark(tokenizer: Any) -> int:
+    """Returns the token that begins each turn of a history: the tab."""
+    ids: list[int] = tokenizer("\t", add_special_tokens=False).input_ids
+    return ids[-1]
 
 
 def _bpe(size: int) -> tuple[Tokenizer, trainers.Trainer]:

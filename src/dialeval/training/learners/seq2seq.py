@@ -1,9 +1,10 @@
 """Learning to say the next turn: cross-entropy over the tokens of a reply, given the history.
 
-The two networks that learn to say the next turn, with small and published sizes.
+The five networks that learn to say the next turn, with small and published sizes.
 
-`LstmArchitecture` is the chatbot of the papers (`networks.lstm_seq2seq`). `TransformerArchitecture`
-is the encoder-decoder of Vaswani et al. (2017) as OpenNMT builds it: normalised before each block
+`RecurrentArchitecture` are the chatbots of the papers that read with recurrent networks: Seq2Seq
+with attention, CopyNet, HRED and ReCoSa (`networks.reply_network`). `TransformerArchitecture` is
+the encoder-decoder of Vaswani et al. (2017) as OpenNMT builds it: normalised before each block
 and at the end, ReLU, sinusoidal positions, embeddings times sqrt(d). That is what the class
 `Pegasus` of transformers computes, so what was trained is a directory of the Hugging Face layout
 and answers questions like any other encoder-decoder. Input, output and head share their embeddings,
@@ -13,7 +14,7 @@ since both sides are dialogue.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -25,9 +26,9 @@ from torch.nn.functional import cross_entropy
 
 from dialeval.errors import UsageError
 from dialeval.models.loading import silence
-from dialeval.networks import lstm_seq2seq
-from dialeval.networks.lstm_seq2seq import LstmConfig, LstmSeq2Seq
-from dialeval.training.examples.reply_pairs import Pieces, ReplyPair, make_batches
+from dialeval.networks import reply_network
+from dialeval.networks.reply_network import NetworkConfig, NetworkName, padding_of
+from dialeval.training.examples.reply_pairs import Pieces, ReplyPair, make_batches, turn_mark
 from dialeval.training.loop import NetworkLearner, Objective, Validation
 from dialeval.training.recipe import Settings
 
@@ -36,28 +37,38 @@ POSITIONS = 512
 
 
 @dataclass(frozen=True)
-class LstmArchitecture:
-    """Weights start between `-spread` and `spread`; 0.1 is OpenNMT's, for hundreds of units."""
+class RecurrentArchitecture:
+    """Weights start between `-spread` and `spread`; 0.1 is OpenNMT's, for hundreds of units. ReCoSa
+    alone has `heads`, and starts after Glorot and Bengio (2010), as a Transformer does."""
 
+    network: NetworkName = "seq2seq"
     units: int = 192
     layers: int = 2
     dropout: float = 0.1
     spread: float = 0.1
+    heads: int = 4
+
+    def __post_init__(self) -> None:
+        if self.network == "recosa":
+            _check_heads(self.units, self.heads)
 
     def build(self, tokenizer: Any, history_tokens: int, reply_tokens: int) -> nn.Module:
-        model = LstmSeq2Seq(
-            LstmConfig(
-                vocabulary=len(tokenizer),
-                start=tokenizer.bos_token_id,
-                units=self.units,
-                layers=self.layers,
-                dropout=self.dropout,
-                history_tokens=history_tokens,
-            )
+        config = NetworkConfig(
+            vocabulary=len(tokenizer),
+            start=tokenizer.bos_token_id,
+            units=self.units,
+            layers=self.layers,
+            dropout=self.dropout,
+            history_tokens=history_tokens,
+            turn=turn_mark(tokenizer),
+            heads=self.heads,
         )
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.uniform_(-self.spread, self.spread)
+        model = reply_network.make_network(self.network, config)
+        for parameter in model.parameters():
+            if self.network != "recosa":
+                nn.init.uniform_(parameter, -self.spread, self.spread)
+            elif parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
         return model
 
     def logits(
@@ -67,7 +78,7 @@ class LstmArchitecture:
         return found
 
     def save(self, model: Any, out: Path) -> None:
-        lstm_seq2seq.save(model, out)
+        reply_network.save(self.network, model, out)
 
 
 @dataclass(frozen=True)
@@ -81,11 +92,7 @@ class TransformerArchitecture:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.units % (2 * self.heads):
-            raise UsageError(
-                f"{self.units} units cannot be shared by {self.heads} heads: take a multiple of"
-                f" {2 * self.heads}"
-            )
+        _check_heads(self.units, self.heads)
 
     def build(self, tokenizer: Any, history_tokens: int, reply_tokens: int) -> nn.Module:
         from transformers import PegasusConfig, PegasusForConditionalGeneration
@@ -119,7 +126,7 @@ class TransformerArchitecture:
     def logits(
         self, model: Any, sources: torch.Tensor, lengths: torch.Tensor, targets: torch.Tensor
     ) -> torch.Tensor:
-        mask = ~lstm_seq2seq.padding_of(lengths, sources.shape[1])
+        mask = ~padding_of(lengths, sources.shape[1])
         found: torch.Tensor = model(
             input_ids=sources,
             attention_mask=mask.long(),
@@ -133,7 +140,14 @@ class TransformerArchitecture:
             model.save_pretrained(out)
 
 
-Architecture = LstmArchitecture | TransformerArchitecture
+Architecture = RecurrentArchitecture | TransformerArchitecture
+
+
+def _check_heads(units: int, heads: int) -> None:
+    if units % (2 * heads):
+        raise UsageError(
+            f"{units} units cannot be shared by {heads} heads: take a multiple of {2 * heads}"
+        )
 
 
 VALIDATION_TOKENS = 4096
@@ -147,6 +161,7 @@ class Seq2SeqOptions:
                 per token
     smoothing   share of the probability that is spread over the whole vocabulary
     pairs       a seeded selection of so many pairs is learned from; None: all
+    turns       so many of the last turns are read; 0: all
     """
 
     vocabulary: int = 4000
@@ -157,6 +172,7 @@ class Seq2SeqOptions:
     per: Literal["pairs", "tokens"] = "pairs"
     smoothing: float = 0.0
     pairs: int | None = None
+    turns: int = 0
 
 
 @dataclass(frozen=True)
@@ -169,14 +185,14 @@ class Preset:
 
 
 LSTM_SMALL = Preset(
-    LstmArchitecture(),
+    RecurrentArchitecture(),
     Seq2SeqOptions(batch=32),
     Settings(epochs=2, learning_rate=2e-3, clip=5.0),
 )
 
 # OpenNMT's defaults in 2017 and 2018; the papers name the layers, the units and SGD with rate 1.
 LSTM_PAPER = Preset(
-    LstmArchitecture(units=500, layers=2, dropout=0.3),
+    RecurrentArchitecture(units=500, layers=2, dropout=0.3),
     Seq2SeqOptions(vocabulary=50_000, pieces="words", history_tokens=50, reply_tokens=50),
     Settings(
         epochs=13,
@@ -219,6 +235,42 @@ TRANSFORMER_PAPER = Preset(
 )
 
 
+COPYNET_SMALL = replace(LSTM_SMALL, architecture=RecurrentArchitecture("copynet"))
+
+HRED_SMALL = Preset(
+    RecurrentArchitecture("hred", layers=1),
+    Seq2SeqOptions(batch=32, history_tokens=96),
+    LSTM_SMALL.settings,
+)
+
+RECOSA_SMALL = Preset(
+    RecurrentArchitecture("recosa"),
+    Seq2SeqOptions(batch=32, history_tokens=96),
+    Settings(epochs=2, learning_rate=1e-3, clip=5.0),
+)
+
+# The paper that tested them does not state their sizes: these have the size of the LSTM above, read
+# more of a dialogue, and take pieces of bytes, so that CopyNet can copy any word.
+_LARGE = Seq2SeqOptions(vocabulary=16_000, history_tokens=200, reply_tokens=50)
+_ADAM = Settings(epochs=20, learning_rate=3e-4, clip=5.0, patience=3)
+COPYNET_PAPER = Preset(
+    RecurrentArchitecture("copynet", units=500, layers=2, dropout=0.3), _LARGE, _ADAM
+)
+HRED_PAPER = Preset(RecurrentArchitecture("hred", units=500, layers=1, dropout=0.3), _LARGE, _ADAM)
+RECOSA_PAPER = Preset(
+    RecurrentArchitecture("recosa", units=512, layers=2, dropout=0.1, heads=8), _LARGE, _ADAM
+)
+
+PRESETS: Mapping[str, Mapping[str, Preset]] = {
+    "seq2seq": {"small": LSTM_SMALL, "paper": LSTM_PAPER},
+    "copynet": {"small": COPYNET_SMALL, "paper": COPYNET_PAPER},
+    "transformer": {"small": TRANSFORMER_SMALL, "paper": TRANSFORMER_PAPER},
+    "hred": {"small": HRED_SMALL, "paper": HRED_PAPER},
+    "recosa": {"small": RECOSA_SMALL, "paper": RECOSA_PAPER},
+}
+"""Architecture -> its presets."""
+
+
 def changed(
     preset: Preset,
     *,
@@ -226,6 +278,7 @@ def changed(
     pairs: int | None = None,
     units: int | None = None,
     vocabulary: int | None = None,
+    turns: int | None = None,
     seed: int = 0,
 ) -> Preset:
     """Returns a preset with some fields changed; None leaves a field unchanged."""
@@ -236,7 +289,10 @@ def changed(
     if epochs is not None:
         settings = replace(settings, epochs=epochs, steps=0)
     options = replace(
-        preset.options, pairs=pairs, vocabulary=vocabulary or preset.options.vocabulary
+        preset.options,
+        pairs=pairs,
+        vocabulary=vocabulary or preset.options.vocabulary,
+        turns=preset.options.turns if turns is None else turns,
     )
     architecture = replace(preset.architecture, units=units or preset.architecture.units)
     return Preset(architecture, options, settings)

@@ -1,6 +1,7 @@
 """`dialeval train seq2seq` and `train generator`: a corpus becomes a model that says the next turn.
 
-seq2seq    the chatbot that the papers tested: an LSTM with attention
+seq2seq    the chatbots that the papers tested: an LSTM with attention, or by `--architecture`
+           CopyNet, a Transformer, HRED, ReCoSa
 generator  the Transformer of HolisticEval's CTG, which proposes other queries
 
 Sizes and settings of the presets are in `learners/seq2seq.py`.
@@ -9,6 +10,7 @@ Sizes and settings of the presets are in `learners/seq2seq.py`.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,18 +32,18 @@ class PreparedSeq2Seq(Prepared[Any]):
     test: list[ReplyPair]
 
 
+TITLES = {
+    "seq2seq": "LSTM with attention",
+    "copynet": "CopyNet",
+    "transformer": "Transformer",
+    "hred": "HRED",
+    "recosa": "ReCoSa",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
-class Seq2Seq(Recipe[PreparedSeq2Seq]):
-    """Train the chatbot that the papers tested: an LSTM with attention that answers.
-
-    Other values of top_k (1, 10, 100) give answers that are less and less alike.
-    """
-
-    name: ClassVar[str] = "seq2seq"
-    title: ClassVar[str] = "LSTM"
-    usage: ClassVar[str] = (
-        "dialeval probe hf:{out} --queries FILE -o PROBE --set method=sample --set top_k=10"
-    )
+class ReplyRecipe(Recipe[PreparedSeq2Seq]):
+    """What both recipes share."""
 
     preset: Literal["small", "paper"] = option(
         "small", "Choose the size. small: minutes on a laptop. paper: as published, hours to days."
@@ -56,6 +58,12 @@ class Seq2Seq(Recipe[PreparedSeq2Seq]):
     vocabulary: int | None = option(
         None, "Use at most this many tokens (default: the preset's).", low=300
     )
+    turns: int | None = option(
+        None,
+        "Read only this many turns before the reply; 0: all of them, which is the default. The"
+        " single-turn systems of PONE read 1.",
+        low=0,
+    )
     held_out: int = held_out_option(200, "dialogues each")
     format: str = option("", "Read the data as this format (see: dialeval data formats).")
 
@@ -63,10 +71,12 @@ class Seq2Seq(Recipe[PreparedSeq2Seq]):
     def bits(self) -> int:
         return 32
 
-    def presets(self) -> Mapping[str, Preset]:
-        from dialeval.training.learners.seq2seq import LSTM_PAPER, LSTM_SMALL
+    @property
+    def title(self) -> str:
+        return TITLES["transformer"]
 
-        return {"small": LSTM_SMALL, "paper": LSTM_PAPER}
+    @abstractmethod
+    def presets(self) -> Mapping[str, Preset]: ...
 
     def chosen(self) -> Preset:
         from dialeval.training.learners.seq2seq import changed
@@ -77,6 +87,7 @@ class Seq2Seq(Recipe[PreparedSeq2Seq]):
             pairs=self.pairs,
             units=self.units,
             vocabulary=self.vocabulary,
+            turns=self.turns,
             seed=self.seed,
         )
 
@@ -97,7 +108,9 @@ class Seq2Seq(Recipe[PreparedSeq2Seq]):
             corpus.train, options.vocabulary, options.pieces, options.history_tokens
         )
         train, validation, test = (
-            encode_pairs(tokenizer, dialogues, options.history_tokens, options.reply_tokens)
+            encode_pairs(
+                tokenizer, dialogues, options.history_tokens, options.reply_tokens, options.turns
+            )
             for dialogues in (
                 corpus.train,
                 corpus.validation[: self.held_out],
@@ -139,8 +152,14 @@ class Seq2Seq(Recipe[PreparedSeq2Seq]):
         return state.curve
 
     def save(self, prepared: PreparedSeq2Seq, out: Path) -> None:
-        self.chosen().architecture.save(prepared.learner.network, out)
+        from dialeval.model_store.weights import LAYOUT
+        from dialeval.storage import write_json
+
+        preset = self.chosen()
+        preset.architecture.save(prepared.learner.network, out)
         prepared.tokenizer.save_pretrained(out)
+        if preset.options.turns:
+            write_json(out / LAYOUT, {"turns": preset.options.turns})
 
     def measure(self, prepared: PreparedSeq2Seq, progress: Progress) -> Measures:
         progress.say("measuring the test perplexity")
@@ -149,14 +168,42 @@ class Seq2Seq(Recipe[PreparedSeq2Seq]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generator(Seq2Seq):
+class Seq2Seq(ReplyRecipe):
+    """Train a chatbot that the papers tested: an LSTM with attention, CopyNet, a Transformer, HRED
+    or ReCoSa.
+
+    Other values of top_k (1, 10, 100) give answers that are less and less alike.
+    """
+
+    name: ClassVar[str] = "seq2seq"
+    usage: ClassVar[str] = (
+        "dialeval probe hf:{out} --queries FILE -o PROBE --set method=sample --set top_k=10"
+    )
+
+    architecture: Literal["seq2seq", "copynet", "transformer", "hred", "recosa"] = option(
+        "seq2seq",
+        "Choose the network. seq2seq: an LSTM with attention. copynet: the same, which may copy"
+        " words of the history. hred and recosa read a dialogue turn by turn.",
+    )
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.architecture]
+
+    def presets(self) -> Mapping[str, Preset]:
+        from dialeval.training.learners.seq2seq import PRESETS
+
+        return PRESETS[self.architecture]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generator(ReplyRecipe):
     """Train a Transformer that proposes other queries: the generator of HolisticEval's CTG."""
 
     name: ClassVar[str] = "generator"
-    title: ClassVar[str] = "Transformer"
     usage: ClassVar[str] = "dialeval augment FILE --with ctg:model={out}"
 
     def presets(self) -> Mapping[str, Preset]:
-        from dialeval.training.learners.seq2seq import TRANSFORMER_PAPER, TRANSFORMER_SMALL
+        from dialeval.training.learners.seq2seq import PRESETS
 
-        return {"small": TRANSFORMER_SMALL, "paper": TRANSFORMER_PAPER}
+        return PRESETS["transformer"]
