@@ -42,7 +42,8 @@ from dialeval.limits import USUAL
 from dialeval.metric import Direction
 from dialeval.progress import Progress, usual_progress
 from dialeval.readers.source import is_database
-from dialeval.runs.run import Run, open_run
+from dialeval.remote import located
+from dialeval.runs.run import Run, is_run, open_run
 from dialeval.tables import TextTable, html_of, write_tables
 
 if TYPE_CHECKING:
@@ -287,8 +288,7 @@ def _signatures(sources: Sequence[Run | str | Path]) -> dict[str, str]:
     """Metric -> its signature, of the runs among these; that of the first, in its short form."""
     found: dict[str, str] = {}
     for source in sources:
-        is_run = isinstance(source, Run) or (Path(source) / "manifest.json").is_file()
-        if is_run:
+        if isinstance(source, Run) or is_run(source):
             run = source if isinstance(source, Run) else open_run(source)
             for label, signature in run.signatures.items():
                 found.setdefault(label, str(signature))
@@ -302,7 +302,7 @@ def _rated_levels(
     if isinstance(source, Run):
         return rated_run(source, target, qualities)
     if not is_database(str(source)):
-        return rated_run(_open(Path(source)), target, qualities)
+        return rated_run(_open(located(source)), target, qualities)
     from dialeval.rating.results import judged_samples
 
     judged = judged_samples(str(source))

@@ -56,10 +56,11 @@ def _run(
     scales: dict[str, Calibration] | None,
 ) -> Run:
     import dialeval
+    from dialeval.remote import located
 
     if not isinstance(version, str | Path):
         return version
-    if any((Path(version) / name).exists() for name in ("manifest.json", "job.json")):
+    if any((located(version) / name).exists() for name in ("manifest.json", "job.json")):
         return dialeval.open_run(version)
     return dialeval.score(dialeval.load(str(version)), metrics, out=place, calibrations=scales)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.errors import UsageError
 from dialeval.progress import Progress, usual_progress
 from dialeval.registry import DEFAULT_METRICS, make_metrics
+from dialeval.remote import located
 
 if TYPE_CHECKING:
     from dialeval.engine.answers import AnswerCache
@@ -46,8 +47,8 @@ def score(
 
     Samples are what `load` gives, or what it takes: a list of dicts, a data frame, an Arrow table.
 
-    out           directory of the run; without it the run lives as long as the returned object.
-                  An unfinished run there is resumed, a finished one of the same input reused
+    out           directory or URL of the run; without it the run lives as long as the returned
+                  object. An unfinished run there is resumed, a finished one reused
     overwrite     start again, whatever `out` holds
     preset        `paper` takes the models of the papers where a metric names none
     models        who answers the metrics' questions; by default the models of `dialeval models`
@@ -95,7 +96,7 @@ def score(
         )
 
     if out is not None:
-        return score_into(Path(out))
+        return score_into(located(out))
     temporary = Path(tempfile.mkdtemp(prefix="dialeval-"))
     try:
         run = score_into(temporary / "run")
@@ -132,7 +133,7 @@ def add_metrics(
     from dialeval.runs.run import open_run
 
     _check_place(on, ray_address, workers, cache)
-    directory = run.directory if isinstance(run, Opened) else Path(run)
+    directory = run.directory if isinstance(run, Opened) else located(run)
     chosen = make_metrics([metrics] if isinstance(metrics, str) else metrics, preset)
     if not (directory / "manifest.json").is_file():
         return open_run(directory)  # says what lies there instead

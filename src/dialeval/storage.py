@@ -11,14 +11,16 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import JobError, UsageError
+from dialeval.remote import UrlPath
 from dialeval.sample import Rating, Sample, Turn, Variant
 
 if TYPE_CHECKING:
@@ -74,8 +76,13 @@ def atomic_path(destination: Path) -> Iterator[Path]:
     """Yields a temporary path to write to; it becomes `destination` if the block ends well.
 
     A link stays a link, and what it points to is replaced. What is no file (a pipe, a terminal,
-    /dev/null) is not replaced but written to.
+    /dev/null) is not replaced but written to. A file behind a URL is written here, then uploaded.
     """
+    if isinstance(destination, UrlPath):
+        with tempfile.TemporaryDirectory(prefix="dialeval-") as here:
+            yield Path(here) / destination.name
+            destination.take(Path(here) / destination.name)
+        return
     if destination.is_dir():
         raise UsageError(f"{destination} is a directory; name a file in it, or another one")
     if destination.exists() and not destination.is_file():
@@ -132,7 +139,10 @@ def open_parquet(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True, **options) as file:
+        with (
+            nullcontext(path) if not isinstance(path, UrlPath) else path.open("rb") as opened,
+            pq.ParquetFile(opened, page_checksum_verification=True, **options) as file,
+        ):
             yield file
     except (FileNotFoundError, PermissionError) as error:
         raise UsageError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from error
@@ -143,9 +153,16 @@ def open_parquet(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Makes the directory and holds it: a second process gets a clear message, not a mess."""
+    """Makes the directory and holds it: a second process gets a clear message, not a mess.
+
+    Nothing can be held behind a URL. Two processes that write the same run there write the same
+    files, since files of a run are named by their content, and the manifest comes last.
+    """
     from filelock import FileLock, Timeout
 
+    if isinstance(directory, UrlPath):
+        yield
+        return
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -172,6 +189,14 @@ def _set_usual_permissions(path: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)
     path.chmod(0o666 & ~mask)
+
+
+def remove_tree(directory: Path) -> None:
+    """Removes a directory, if it is there, with everything in it."""
+    if isinstance(directory, UrlPath):
+        directory.remove_tree()
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def write_text(destination: Path, text: str) -> None:

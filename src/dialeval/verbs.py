@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from dialeval.errors import UsageError
 from dialeval.limits import USUAL
 from dialeval.progress import Progress, usual_progress
+from dialeval.remote import located
 
 if TYPE_CHECKING:
     from dialeval.augment import Query, Tally
@@ -216,7 +217,7 @@ def doctor(*runs: PathLike, judge: str | None = None, key_env: str | None = None
         if runs:
             raise UsageError("runs or a judge, not both")
         return examine_judge(judge, Servers(Asking(key_env=key_env)))
-    return [found for run in runs for found in examine_run(Path(run))] if runs else examine()
+    return [found for run in runs for found in examine_run(located(run))] if runs else examine()
 
 
 def study(
@@ -306,7 +307,7 @@ def export(
     Returns what is damaged in a database of ratings; of a run that is nothing.
     """
     from dialeval.readers.source import is_database
-    from dialeval.runs.run import Run, open_run
+    from dialeval.runs.run import Run, is_run, open_run
 
     place = None if out is None else Path(out)
     if to is None and place is not None and place.suffix.lower() not in EXPORT_SUFFIXES:
@@ -320,7 +321,8 @@ def export(
         raise UsageError("Parquet cannot be printed: name a file with -o")
     if to in ("mlflow", "wandb") and place is None:
         raise UsageError(f"{to} has a folder of files: name a folder with -o")
-    if not isinstance(source, Run) and ("://" in str(source) or is_database(str(source))):
+    place_of_ratings = not isinstance(source, Run) and not is_run(source)
+    if place_of_ratings and ("://" in str(source) or is_database(str(source))):
         return _export_ratings(str(source), to, place, raw, file or sys.stdout)
     from dialeval.runs.export import export as write
     from dialeval.runs.export import export_text

@@ -33,7 +33,8 @@ from dialeval.readers.plain_csv import column_names, first_row, rows
 from dialeval.readers.ratings import PREFIX, shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
 from dialeval.readers.source import Source, is_database
-from dialeval.runs.run import Run, open_run
+from dialeval.remote import located
+from dialeval.runs.run import Run, is_run, open_run
 from dialeval.sample import Sample
 from dialeval.scores import Signature
 from dialeval.text import restored
@@ -60,10 +61,9 @@ def load_ratings(
 
 def _samples_of(path: PathLike) -> Sequence[PathLike]:
     """Returns the score files of a run, or the file itself."""
-    directory = Path(path)
-    if not any((directory / name).is_file() for name in ("manifest.json", "job.json")):
+    if not is_run(path) and not (located(path) / "job.json").is_file():
         return [path]
-    return open_run(directory).score_files
+    return open_run(located(path)).score_files
 
 
 def some_rated(samples: Samples) -> Iterator[Sample]:
@@ -134,7 +134,7 @@ def _check_runs_agree(paths: Sequence[Path]) -> None:
     """Raises an error if runs measured a metric differently: their scores are not one column."""
     found: dict[str, tuple[Path, Signature]] = {}
     for path in paths:
-        if not _is_run(path):
+        if not is_run(path):
             continue
         for label, signature in open_run(path).signatures.items():
             own = Signature.parse(signature.short())
@@ -152,7 +152,7 @@ def read_scores(path: Path, largest_record: int = USUAL) -> Scores:
     problems = Problems()
     place = Place(problems, str(path))
     scores: dict[str, dict[str, float | None]] = {}
-    if _is_run(path):
+    if is_run(path):
         return scores_of_run(open_run(path))
     try:
         source = Source(path, limits=Limits(largest_record))
@@ -172,10 +172,6 @@ def read_scores(path: Path, largest_record: int = USUAL) -> Scores:
     return scores
 
 
-def _is_run(path: Path) -> bool:
-    return (path / "manifest.json").is_file()
-
-
 def scores_of_run(run: Run) -> Scores:
     """Returns the scores of a run, by metric and id."""
     scores: dict[str, dict[str, float | None]] = {label: {} for label in run.metrics}
@@ -191,7 +187,7 @@ def known_directions(paths: Iterable[Path]) -> dict[str, Direction]:
     return {
         metric["label"]: metric["direction"]
         for path in paths
-        if _is_run(path)
+        if is_run(path)
         for metric in open_run(path).manifest["metrics"]
     }
 

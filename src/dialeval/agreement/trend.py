@@ -53,6 +53,7 @@ from dialeval.errors import UsageError, did_you_mean
 from dialeval.pictures.drawing import Circle, Drawing, Line, Polyline, Shape
 from dialeval.pictures.frame import WIDTH, Key, nothing, plane, tip_text
 from dialeval.pictures.scale import data_range
+from dialeval.remote import located
 from dialeval.runs.run import Run, open_run
 from dialeval.scores import Signature
 
@@ -168,7 +169,7 @@ def trend(
 def _opened(given: Run | str | Path) -> list[Run]:
     if isinstance(given, Run):
         return [given]
-    path = Path(given)
+    path = located(given)
     if path.is_dir() and not any((path / name).exists() for name in ("manifest.json", "job.json")):
         inside = sorted(run.parent for run in path.glob("*/manifest.json"))
         if inside:

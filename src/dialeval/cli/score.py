@@ -56,7 +56,12 @@ def score(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Store the run in this directory.", show_default=False),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Store the run in this directory, or at this URL.",
+            show_default=False,
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing run.")
@@ -196,8 +201,9 @@ def score(
         )
     if verbose and not quiet and not as_json:  # otherwise the notes of the table count them
         show_warnings(samples.counts, verbose)
+    place = str(run.directory) if out else None
     # Without -m the parts are the sub-judgements of the judge.
-    _show(run, str(out) if out else None, parts or (not metric and not as_json), as_json, quiet)
+    _show(run, place, parts or (not metric and not as_json), as_json, quiet)
     if out is None and not (quiet or as_json):
         say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")
 

@@ -15,7 +15,6 @@ versions.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,14 @@ from dialeval.errors import JobError
 from dialeval.runs.directory import ADDING, RunDirectory
 from dialeval.runs.manifest import NAME, file_records, sealed
 from dialeval.runs.run import Run
-from dialeval.storage import PARQUET, atomic_path, open_parquet, sample_schema, write_json
+from dialeval.storage import (
+    PARQUET,
+    atomic_path,
+    open_parquet,
+    remove_tree,
+    sample_schema,
+    write_json,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,12 +52,12 @@ def finish_addition(directory: Path) -> None:
     new = joined / here.scores.name
     if new.exists():
         if here.scores.is_dir():
-            shutil.rmtree(here.scores)
+            remove_tree(here.scores)
         if new.is_dir():
             here.scores.unlink(missing_ok=True)
         new.replace(here.scores)
     (joined / NAME).replace(here.manifest)
-    shutil.rmtree(adding_place(directory))
+    remove_tree(adding_place(directory))
 
 
 def join_addition(run: Run, added: Run) -> None:
@@ -62,7 +68,7 @@ def join_addition(run: Run, added: Run) -> None:
             " with all metrics into another run."
         )
     joined = added.directory / JOINED
-    shutil.rmtree(joined, ignore_errors=True)
+    remove_tree(joined)
     joined.mkdir()
     files = _write_scores(run, added, joined)
     manifest = _joined_manifest(run.manifest, added.manifest, file_records(joined, files))

@@ -38,7 +38,7 @@ from dialeval.errors import UsageError
 from dialeval.rating.job import PREFERENCE, Job, Task
 from dialeval.readers.load import Samples, choose
 from dialeval.readers.reader import Problems
-from dialeval.runs.run import Run, open_run
+from dialeval.runs.run import Run, is_run, open_run
 from dialeval.sample import Sample, Turn
 
 
@@ -70,10 +70,6 @@ def read_material(
         _run(name, open_run(path), limit, seed) if is_run(path) else _files(name, load(path))
         for name, path in zip(_names(paths), paths, strict=True)
     ]
-
-
-def is_run(path: str) -> bool:
-    return path != "-" and (Path(path) / "manifest.json").is_file()
 
 
 def _files(name: str, samples: Samples) -> RatingMaterial:

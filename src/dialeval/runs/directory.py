@@ -11,14 +11,14 @@
                        the sha256 of the scores and of itself
       adding/          while a metric joins the finished run: `engine/adding.py`
 
-A run without a manifest is unfinished. One process at a time may write.
+A run without a manifest is unfinished. One process at a time may write. The directory may be a URL
+(`s3://bucket/runs/first`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +26,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import DialevalError, JobError, UsageError
-from dialeval.storage import PARQUET, atomic_path, locked, naming, record_digest, write_json
+from dialeval.remote import UrlPath, located
+from dialeval.storage import (
+    PARQUET,
+    atomic_path,
+    locked,
+    naming,
+    record_digest,
+    remove_tree,
+    write_json,
+)
 from dialeval.strict_json import read_object
 
 if TYPE_CHECKING:
@@ -54,7 +63,7 @@ class RunDirectory:
     """Claims, writes and finishes the files of one run."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = located(path)
         self.damaged: list[str] = []
         """What was found damaged here, and made again."""
 
@@ -69,7 +78,7 @@ class RunDirectory:
     def fresh_parts(self, count: int) -> list[Path]:
         """Returns where the scores are written; what an interrupted end left there is removed."""
         if self.scores.is_dir():
-            shutil.rmtree(self.scores)
+            remove_tree(self.scores)
         if count == 1:
             return [self.scores]
         self.scores.unlink(missing_ok=True)
@@ -174,14 +183,18 @@ class RunDirectory:
     def finish(self, manifest: Mapping[str, Any], **history: Any) -> None:
         """The manifest makes the run complete; the shards are not needed any more."""
         write_json(self.manifest, manifest)
-        shutil.rmtree(self.path / "shards", ignore_errors=True)
+        remove_tree(self.path / "shards")
         self.record("finished", **history)
 
     def record(self, event: str, **more: Any) -> None:
         entry = {"event": event, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **more}
-        path = self.path / "history.jsonl"
+        path, line = self.path / "history.jsonl", json.dumps(entry) + "\n"
+        if isinstance(path, UrlPath):  # few stores can append
+            before = path.read_bytes() if path.exists() else b""
+            path.write_bytes(before + line.encode())
+            return
         with naming(path), path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+            file.write(line)
 
     def _check_is_run_or_empty(self) -> None:
         if self.path.exists() and not self.path.is_dir():
@@ -204,16 +217,19 @@ class RunDirectory:
         manifest was written."""
         shards = self.path / "shards"
         if self.manifest.exists():
-            shutil.rmtree(shards, ignore_errors=True)
+            remove_tree(shards)
         for place in (self.path, self.scores, shards):
             for leftover in place.glob(".*.*.*") if place.is_dir() else ():
                 if leftover.is_file():
                     leftover.unlink()
 
     def _clear(self) -> None:
+        if isinstance(self.path, UrlPath):
+            self.path.remove_tree()
+            return
         for entry in self.path.iterdir():
             if entry.is_dir():
-                shutil.rmtree(entry)
+                remove_tree(entry)
             elif entry.name != ".lock":
                 entry.unlink()
 

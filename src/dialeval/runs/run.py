@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,12 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import DialevalError, UsageError
+from dialeval.remote import UrlPath, located
 from dialeval.runs.directory import ADDING
 from dialeval.runs.manifest import check_files, read_manifest
 from dialeval.runs.table import ScoreTable, score_table
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, Signature
-from dialeval.storage import SCORE_AGAIN, open_parquet, sample_schema, table_to_samples
+from dialeval.storage import (
+    SCORE_AGAIN,
+    atomic_path,
+    open_parquet,
+    sample_schema,
+    table_to_samples,
+)
 from dialeval.strict_json import Fields, parse
 
 if TYPE_CHECKING:
@@ -27,7 +35,6 @@ MOST_NAMED = 6
 """Runs in a message."""
 
 SCORES = "scores.parquet"
-FILES = ("job.json", "history.jsonl", SCORES, "manifest.json")
 
 
 class Run:
@@ -141,21 +148,33 @@ class Run:
         return to_polars(self)
 
     def save(self, directory: str | Path) -> Run:
-        """Copies this run to another place."""
-        destination = Path(directory)
+        """Copies this run to another place, which may be a URL."""
+        destination = located(directory)
         if destination.exists():
             raise UsageError(f"{destination} exists already; choose another place for the run")
+        if isinstance(destination, UrlPath):
+            self._copy_to(destination)
+            return open_run(destination)
         destination.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".run.", dir=destination.parent) as temporary:
             copy = Path(temporary) / "run"
             copy.mkdir()
-            for name in FILES:
-                if (self.directory / name).is_dir():
-                    shutil.copytree(self.directory / name, copy / name)
-                elif (self.directory / name).exists():
-                    shutil.copyfile(self.directory / name, copy / name)
+            self._copy_to(copy)
             copy.rename(destination)
         return open_run(destination)
+
+    def _copy_to(self, place: Path) -> None:
+        """Copies the files, the manifest last."""
+        others = (self.directory / name for name in ("job.json", "history.jsonl"))
+        files = [*(path for path in others if path.exists()), *self.score_files]
+        for path in (*files, self.directory / "manifest.json"):
+            target = place / path.relative_to(self.directory)
+            with (
+                path.open("rb") as source,
+                atomic_path(target) as temporary,
+                temporary.open("wb") as copy,
+            ):
+                shutil.copyfileobj(source, copy, 1 << 20)
 
     def _check_label(self, label: str) -> None:
         if label not in self.metrics:
@@ -165,9 +184,17 @@ class Run:
             )
 
 
+def is_run(place: str | os.PathLike[str]) -> bool:
+    """Returns whether a finished run lies there, in a directory or behind a URL."""
+    try:
+        return (located(place) / "manifest.json").is_file()
+    except (OSError, UsageError):  # a URL of a database, a protocol that is not installed
+        return False
+
+
 def open_run(directory: str | Path) -> Run:
-    """Opens what `dialeval score -o` wrote."""
-    path = Path(directory)
+    """Opens what `dialeval score -o` wrote, in a directory or at a URL."""
+    path = located(directory)
     if not (path / "manifest.json").is_file():
         raise UsageError(_why_no_run(path))
     manifest = read_manifest(path)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dialeval.errors import DialevalError
+from dialeval.remote import UrlPath, located
 from dialeval.runs.run import Run, open_run
 
 DEPTH = 4
@@ -61,7 +62,7 @@ class Catalogue:
     """Finds runs below some directories, again each time: a run may be finished meanwhile."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
-        self._roots = tuple(dict.fromkeys(root.resolve() for root in roots))
+        self._roots = tuple(dict.fromkeys(located(root).resolve() for root in roots))
         self._places: dict[str, Path] = {}
 
     def find(self) -> Found:
@@ -102,19 +103,27 @@ def _runs_below(root: Path, budget: list[int], depth: int = 0) -> Iterator[Path]
     if budget[0] <= 0:
         return
     try:
-        with os.scandir(root) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-            names = {entry.name for entry in entries}
-            if {"manifest.json", "scores.parquet"} <= names:
-                yield root
-                return
-            folders = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+        names, folders = _listed(root)
     except OSError:  # not there (any more), or not ours to read
+        return
+    if {"manifest.json", "scores.parquet"} <= names:
+        yield root
         return
     if depth < DEPTH:
         for name in folders:
             if not name.startswith(".") and name not in SKIPPED:
                 yield from _runs_below(root / name, budget, depth + 1)
+
+
+def _listed(root: Path) -> tuple[set[str], list[str]]:
+    """Returns what is in a directory, and which of it are directories, in order."""
+    if isinstance(root, UrlPath):
+        inside = list(root.iterdir())
+        return {one.name for one in inside}, [one.name for one in inside if one.is_dir()]
+    with os.scandir(root) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    names = {entry.name for entry in entries}
+    return names, [e.name for e in entries if e.is_dir(follow_symlinks=False)]
 
 
 def _entry(path: Path, name: str) -> RunEntry:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import JobError, UsageError
+from dialeval.remote import located
 from dialeval.runs.table import count
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def prepare(
 
 def find_roots(directories: Sequence[Path]) -> tuple[Path, ...]:
     for directory in directories:
-        if not directory.is_dir():
+        if not located(directory).is_dir():
             raise UsageError(f"{directory} is not a directory")
     return tuple(directories) or (Path("runs"), Path())
 
