@@ -12,7 +12,7 @@ import numpy as np
 from dialeval.metric import Metric, Part
 from dialeval.metrics.composition import VALUE, Composition, Term, term_signature
 from dialeval.options import option
-from dialeval.question import Answer, Embed, Model, Question
+from dialeval.question import Answer, Embed, Inference, Likelihood, Model, Question
 from dialeval.registry import make_metric
 from dialeval.runs.manifest import sealed
 from dialeval.sample import Rating, Sample, Turn
@@ -70,6 +70,27 @@ class LengthModels:
     def load(self, name: str) -> Model:
         self.loaded += 1
         return self.model
+
+
+class HolisticModels:
+    """After a context every token has -1 per word of the text, alone -2; a `no` contradicts all."""
+
+    def fingerprint(self, name: str) -> str:
+        return "f00d" * 16
+
+    def load(self, name: str) -> Model:
+        return self
+
+    def answer(self, questions: Sequence[Question]) -> Iterable[tuple[int, Answer]]:
+        for place, question in enumerate(questions):
+            if isinstance(question, Likelihood):
+                words = len(question.text.split())
+                each = -words if question.turns else -2.0
+                yield place, np.array([[0.0, 0.0, 0.0], *([[each, 0.0, 1.0]] * words)])
+            else:
+                assert isinstance(question, Inference)
+                p = 0.75 if "no" in question.hypothesis.split() else 0.25
+                yield place, np.array([p, 1 - p, 0.0])
 
 
 @dataclass(frozen=True)

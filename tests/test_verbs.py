@@ -46,7 +46,7 @@ FUNCTIONS = {
     verb: [getattr(dialeval, verb)]
     for verb in (
         *("agree", "augment", "compare", "doctor", "export", "probe", "raters", "rate", "report"),
-        *("show", "study"),
+        *("holistic", "show", "study"),
     )
 }
 

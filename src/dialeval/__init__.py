@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dialeval.human_agreement import agree, raters
     from dialeval.metric import Metric, Part
     from dialeval.options import option
+    from dialeval.probe.holistic import holistic
     from dialeval.readers import load
     from dialeval.registry import make_metric
     from dialeval.report.answers import best, worst
@@ -55,6 +56,7 @@ _HOMES = {
     "check_metric": "check",
     "compare": "agreement.comparison",
     "export": "verbs",
+    "holistic": "probe.holistic",
     "load": "readers",
     "make_metric": "registry",
     "open_run": "runs.run",
@@ -97,6 +99,7 @@ __all__ = [
     "doctor",
     "export",
     "full",
+    "holistic",
     "load",
     "make_metric",
     "open_run",

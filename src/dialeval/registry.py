@@ -217,6 +217,7 @@ READERS: Registry[Reader] = Registry(
         "grade": "dialeval.readers.rated:GRADE_READER",
         "holistic": "dialeval.readers.holistic:HOLISTIC_READER",
         "holistic-diversity": "dialeval.readers.holistic:DIVERSITY_READER",
+        "holistic-toy": "dialeval.readers.holistic:TOY_READER",
         "holistic-consistency": "dialeval.readers.holistic:CONSISTENCY_READER",
         "engage": "dialeval.readers.rated:ENGAGE_READER",
         "convai2": "dialeval.readers.convai:CONVAI2_READER",

@@ -15,6 +15,7 @@ class Fixed:
     texts: tuple[str, ...]
     keeps_repeats: bool = False
     name: ClassVar[str] = "fixed"
+    reads_all: ClassVar[bool] = False
 
     def augment(self, queries):
         return [[QueryVariant(text, "fixed") for text in self.texts] for _ in queries]

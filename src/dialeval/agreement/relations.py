@@ -102,6 +102,18 @@ def relations(
     return found
 
 
+def relate_columns(
+    columns: Mapping[str, Floats],
+    *,
+    dataset: str,
+    by: By = "turn",
+    coefficient: CoefficientName = "pearson",
+) -> Relations:
+    """Relates columns whose rows are the same dialogues (by system: the same systems)."""
+    block = _Block("both", "metrics", columns, dataset, (), by)
+    return _related(block, coefficient, lambda done: None)
+
+
 def _related(
     block: _Block, coefficient: CoefficientName, report: Callable[[int], None]
 ) -> Relations:

@@ -7,6 +7,7 @@ variants for a batch of queries:
     class Shout:
         name: ClassVar[str] = "shout"
         keeps_repeats: ClassVar[bool] = False
+        reads_all: ClassVar[bool] = False
         marks: int = option(1, "exclamation marks at the end", low=0)
 
         def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
@@ -16,7 +17,7 @@ Models and lexicons are loaded at the first use, not when the augmenter is made.
 not compare: a variant that is the query itself, or one that is there already, is dropped here
 and counted, unless `keeps_repeats` says that a release kept them. What is random is drawn from the
 augmenter's `seed` and the text of the query, so that a query's variants do not depend on the rest
-of the file.
+of the file; `random`, which draws other queries of the file, says so with `reads_all`.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ class Augmenter(Protocol):
     def keeps_repeats(self) -> bool:
         """Whether variants that are the query itself, or one another, stay."""
 
+    @property
+    def reads_all(self) -> bool:
+        """Whether it has to see all queries at once: variants depend on the rest of the file."""
+
     def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
         """Returns the variants of each query, in the order of the queries."""
 
@@ -61,6 +66,7 @@ AUGMENTERS: Registry[type[Augmenter]] = Registry(
         "ws": "dialeval.augment.substitution:WordNetSubstitution",
         "eda": "dialeval.augment.eda:EasyDataAugmentation",
         "ctg": "dialeval.augment.generator:ConditionalTextGenerator",
+        "random": "dialeval.augment.random_queries:RandomQueries",
     },
 )
 
@@ -121,12 +127,13 @@ def augment_queries(
     """Yields the queries with the variants of all augmenters added to those that they had."""
     tally = Tally() if tally is None else tally
     remaining = iter(queries)
-    while batch := list(islice(remaining, BATCH)):
+    size = None if any(augmenter.reads_all for augmenter in augmenters) else BATCH
+    while batch := list(islice(remaining, size)):
         made = [augmenter.augment(batch) for augmenter in augmenters]
         for number, query in enumerate(batch):
             variants = list(query.variants)
             for augmenter, lists in zip(augmenters, made, strict=True):
-                _add(variants, query.query, lists[number], augmenter.keeps_repeats, tally)
+                _add(variants, query.query, lists[number], augmenter, tally)
             tally.queries += 1
             tally.bare += not variants
             yield dataclasses.replace(query, variants=tuple(variants))
@@ -136,12 +143,13 @@ def _add(
     variants: list[QueryVariant],
     original: str,
     made: Sequence[QueryVariant],
-    keeps_repeats: bool,
+    augmenter: Augmenter,
     tally: Tally,
 ) -> None:
     """Adds what says something new. Case and spacing alone make no variant."""
     said = {normalised_query(variant.query) for variant in variants}
     same = normalised_query(original)
+    keeps_repeats = augmenter.keeps_repeats
     for variant in made:
         words = normalised_query(variant.query)
         if not keeps_repeats and words == same:
@@ -150,7 +158,7 @@ def _add(
             tally.repeated[variant.how] += 1
         else:
             said.add(words)
-            variants.append(variant)
+            variants.append(dataclasses.replace(variant, by=augmenter.name))
             tally.kept[variant.how] += 1
 
 

@@ -78,6 +78,7 @@ class EasyDataAugmentation:
 
     name: ClassVar[str] = "eda"
     keeps_repeats: ClassVar[bool] = False
+    reads_all: ClassVar[bool] = False
 
     mode: Literal["paper", "released"] = option(
         "paper", "released: the text loses all but its letters, in lower case"

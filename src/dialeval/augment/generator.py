@@ -49,6 +49,7 @@ class ConditionalTextGenerator:
 
     name: ClassVar[str] = "ctg"
     keeps_repeats: ClassVar[bool] = False
+    reads_all: ClassVar[bool] = False
 
     model: str = model_option("lm", "the model that writes")
     variants: int = option(4, "variants of each query", low=1, high=MOST_TEXTS)

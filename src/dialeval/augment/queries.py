@@ -1,7 +1,7 @@
 """Files of queries: what `dialeval augment` writes and `dialeval probe` reads.
 
     {"id": "chat-1", "context": [{"speaker": "system", "text": "Hello!"}], "query": "Who are you?",
-     "variants": [{"query": "Who might you be?", "how": "verbs"}]}
+     "variants": [{"query": "Who might you be?", "how": "verbs", "by": "ws"}]}
 
 One JSON object per line. `read_queries` takes less than that, too:
 
@@ -53,10 +53,25 @@ from dialeval.text import WORD
 
 @dataclass(frozen=True, slots=True)
 class QueryVariant:
-    """The same query in other words, and how it was made: `verbs`, `eda swap`, `beam 1`."""
+    """The same query in other words.
+
+    how      how it was made: `verbs`, `eda swap`, `beam 1`
+    by       the augmenter that made it: `ws`, `ctg`; empty where the file had it
+    context  the turns before it, where they are not those of the query: another dialogue
+    """
 
     query: str
     how: str = ""
+    by: str = ""
+    context: tuple[Turn, ...] | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"query": self.query, "how": self.how}
+        if self.by:
+            record["by"] = self.by
+        if self.context is not None:
+            record["context"] = _turn_records(self.context)
+        return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +100,20 @@ class Query:
         """Returns a line of our own JSONL; `read_queries` reads it back unchanged."""
         record: dict[str, Any] = {
             "id": self.id,
-            "context": [
-                {"speaker": turn.speaker, "text": turn.text}
-                if turn.speaker
-                else {"text": turn.text}
-                for turn in self.context
-            ],
+            "context": _turn_records(self.context),
             "query": self.query,
         }
         if self.facts:
             record["facts"] = list(self.facts)
-        record["variants"] = [
-            {"query": variant.query, "how": variant.how} for variant in self.variants
-        ]
+        record["variants"] = [variant.to_record() for variant in self.variants]
         return record
+
+
+def _turn_records(turns: Iterable[Turn]) -> list[dict[str, str]]:
+    return [
+        {"speaker": turn.speaker, "text": turn.text} if turn.speaker else {"text": turn.text}
+        for turn in turns
+    ]
 
 
 def normalised_query(text: str) -> str:
@@ -325,7 +340,11 @@ def _variants(value: object, place: Place) -> tuple[QueryVariant, ...]:
             place.error(field, fields.expected("an object with query and how", item))
             continue
         query = fields.text(record.get("query"), f"{field}.query", place)
-        found.append(QueryVariant(query, fields.name(record.get("how"), f"{field}.how", place)))
+        how = fields.name(record.get("how"), f"{field}.how", place)
+        by = fields.name(record.get("by"), f"{field}.by", place)
+        before = record.get("context")
+        context = None if before is None else fields.turns(before, f"{field}.context", place)
+        found.append(QueryVariant(query, how, by, context))
     return tuple(found)
 
 

@@ -173,6 +173,7 @@ class WordNetSubstitution:
     """Replaces words by synonyms from WordNet."""
 
     name: ClassVar[str] = "ws"
+    reads_all: ClassVar[bool] = False
 
     mode: Literal["readable", "paper", "released", "released-consistency"] = option(
         "readable",

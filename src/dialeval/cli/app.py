@@ -18,6 +18,7 @@ from dialeval.cli import (
     data,
     doctor,
     export,
+    holistic,
     metrics,
     models,
     probe,
@@ -36,7 +37,7 @@ GOES_ON = {
     "score": " With -o, repeat the command to resume.",
     "train": " Repeat the command to resume.",
 }
-"""Verbs that resume; `probe` says so itself."""
+"""Verbs that resume; `probe` and `holistic` say so themselves."""
 
 
 class Verbs(typer.core.TyperGroup):
@@ -115,6 +116,7 @@ app.command("trend")(trend.trend)
 app.command("agree")(agree.agree)
 app.command("raters")(agree.raters)
 app.command("study")(study.study)
+app.command("holistic")(holistic.holistic)
 app.command("probe")(probe.probe)
 app.command("show")(probe.show)
 app.command("augment")(augment.augment)

@@ -1,4 +1,4 @@
-"""`dialeval augment FILE... --with ws|eda|ctg [-o FILE]`: queries in other words."""
+"""`dialeval augment FILE... --with ws|eda|ctg|random [-o FILE]`: queries in other words."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ def augment(
             "--with",
             "-w",
             help="Choose how to make variants: ws (synonyms from WordNet), eda (random edits), ctg"
-            " (a generator), with options after a colon: ws:mode=released, eda:variants=4,"
-            " ctg:method=sample,top_k=10. Repeat for several.",
+            " (a generator), random (other queries of the file, a baseline), with options after a"
+            " colon: ws:mode=released, eda:variants=4, ctg:method=sample,top_k=10. Repeat for"
+            " several.",
             show_default=False,
         ),
     ],

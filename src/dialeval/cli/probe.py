@@ -45,16 +45,18 @@ def probe(
         list[str] | None,
         typer.Option(
             "--with",
-            help="Find other wordings by ws, eda or ctg, with options after a colon. Repeat for"
-            " several. Default: ws, unless the queries have variants.",
+            help="Find other wordings by ws, eda or ctg, with options after a colon; random takes"
+            " other queries of the file. Repeat for several. Default: ws, unless the queries have"
+            " variants.",
             show_default=False,
         ),
     ] = None,
     protocol: Annotated[
-        Literal["diversity", "consistency", "both"],
+        Literal["diversity", "consistency", "both", "holistic"],
         typer.Option(
             help="Choose what to ask. diversity: each variant instead of the query. consistency: a"
-            " variant after the query and its answer."
+            " variant after the query and its answer. holistic: both, for each augmenter by itself,"
+            " and the first answers as samples (see: dialeval holistic)."
         ),
     ] = "both",
     paraphrases: Annotated[

@@ -121,23 +121,7 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
             say(f"left out: {told} with the same words as the query", style="dim")
         if summary.bare:
             say(f"not asked: {_queries(summary.bare)} without a variant. {MORE_VARIANTS}")
-    if summary.damaged:
-        told = count(summary.damaged, "recorded exchange")
-        say(f"{told} had been damaged: asked again", stderr=True, style="yellow")
-    for failure in summary.failures:
-        say(f"{failure.count:,} failed: {failure.reason}", stderr=True, style="yellow")
-        for example in failure.examples:
-            say(f"    {example}", stderr=True, style="yellow")
-        if failure.advice:
-            say(f"    {failure.advice}", stderr=True, style="yellow")
-    if summary.cut:
-        replies = "1 reply is" if summary.cut == 1 else f"{summary.cut:,} replies are"
-        say(
-            f"{replies} not whole: the server stopped at its limit of tokens. A larger one:"
-            " --set max_tokens=N, with --overwrite",
-            stderr=True,
-            style="yellow",
-        )
+    show_failures(summary)
     if not summary.answered:
         say("No question was answered.", stderr=True, style="red")
     elif not summary.scorable:
@@ -161,6 +145,27 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
     metrics = " ".join(f"-m {name}" for name, n in summary.samples.items() if n)
     say(f"    dialeval score {summary.directory} {metrics} -o {summary.directory}-scores")
     say(f"    dialeval show {summary.directory}-scores")
+
+
+def show_failures(summary: ProbeSummary) -> None:
+    """Prints what went wrong in a probe, with examples and advice."""
+    if summary.damaged:
+        told = count(summary.damaged, "recorded exchange")
+        say(f"{told} had been damaged: asked again", stderr=True, style="yellow")
+    for failure in summary.failures:
+        say(f"{failure.count:,} failed: {failure.reason}", stderr=True, style="yellow")
+        for example in failure.examples:
+            say(f"    {example}", stderr=True, style="yellow")
+        if failure.advice:
+            say(f"    {failure.advice}", stderr=True, style="yellow")
+    if summary.cut:
+        replies = "1 reply is" if summary.cut == 1 else f"{summary.cut:,} replies are"
+        say(
+            f"{replies} not whole: the server stopped at its limit of tokens. A larger one:"
+            " --set max_tokens=N, with --overwrite",
+            stderr=True,
+            style="yellow",
+        )
 
 
 def show_queries(queries: Sequence[ProbedQuery], top: int, full: bool = False) -> None:

@@ -6,12 +6,26 @@ diversity    the query, and each variant of it in its place: same history, other
 consistency  the query, and when it is answered, a variant as the next turn of the same dialogue:
              history, query, answer, paraphrase. Does the second answer contradict the first?
 
-Both start with the query itself, which is asked once.
+Both start with the query itself, which is asked once. A variant with a context of its own
+(`random`) is another dialogue: it is asked for diversity, and never put again.
 
 A query that was asked in several variants gives one sample with `variants`, the query itself first;
 without a response of its own, so that metrics of single answers leave it alone. A query that was
 put again gives one sample for each time: its context is history, query, answer and paraphrase, its
 response the second answer. Samples of one query share `dialogue`, the query's id.
+
+holistic     both, for all four metrics of the paper on the same dialogues. The answer to the query
+             itself is a sample, too, and so it is asked where a query has no variant; and each
+             augmenter has a group and paraphrases of its own, as the paper tells WS from CTG.
+
+| sample                 | what it is                                  | scored by              |
+|------------------------|---------------------------------------------|------------------------|
+| `chat-1/first`         | the answer to the query                     | coherence, fluency,    |
+|                        |                                             | consistency (plain)    |
+| `chat-1/diversity-ws`  | the answers to the query and to its         | diversity              |
+|                        | variants of `ws`                            |                        |
+| `chat-1/consistency-ws-1` | the answer to the first variant of `ws`, | consistency            |
+|                        | put after the answer to the query           | (augmented)            |
 """
 
 from __future__ import annotations
@@ -24,8 +38,10 @@ from dialeval.augment.queries import Query, QueryVariant
 from dialeval.sample import Sample, Turn, Variant
 from dialeval.systems.system import INSTRUCTIONS, with_speakers
 
-Protocol = Literal["diversity", "consistency", "both"]
+Protocol = Literal["diversity", "consistency", "both", "holistic"]
 ORIGINAL = "original"
+GIVEN = "given"
+"""Who made the variants that came with a file of queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +59,22 @@ class Ask:
 
 @dataclass(frozen=True)
 class ProbePlan:
-    """What is asked of each query; `paraphrases` variants of it are put again."""
+    """What is asked of each query; `paraphrases` variants of it are put again (holistic: of each
+    augmenter)."""
 
     protocol: Protocol = "both"
     paraphrases: int = 1
+
+    def asks(self, query: Query) -> bool:
+        """Whether there is something to learn from this query."""
+        return self.protocol == "holistic" or bool(query.variants)
 
     def opening(self, query: Query) -> list[Ask]:
         """Returns what can be asked at once."""
         asks = [Ask(query.id, ORIGINAL, _history(query, query.query))]
         if self.protocol != "consistency":
             asks += [
-                Ask(query.id, variant_name(number), _history(query, variant.query))
+                Ask(query.id, variant_name(number), _history(query, variant.query, variant.context))
                 for number, variant in enumerate(query.variants, 1)
             ]
         return asks
@@ -67,7 +88,21 @@ class ProbePlan:
         ]
 
     def put_again(self, query: Query) -> Sequence[QueryVariant]:
-        return () if self.protocol == "diversity" else query.variants[: self.paraphrases]
+        if self.protocol == "diversity":
+            return ()
+        groups = [
+            [variant for variant in group if variant.context is None]
+            for group in self.groups(query).values()
+        ]
+        return [variant for group in groups for variant in group[: self.paraphrases]]
+
+    def groups(self, query: Query) -> dict[str, list[QueryVariant]]:
+        """The variants that belong together: all of them, or (holistic) those of an augmenter."""
+        found: dict[str, list[QueryVariant]] = {}
+        for variant in query.variants:
+            by = (variant.by or GIVEN) if self.protocol == "holistic" else ""
+            found.setdefault(by, []).append(variant)
+        return found
 
     def names(self, query: Query) -> list[str]:
         """Returns the `what` of everything that is asked of this query, in order."""
@@ -92,9 +127,10 @@ def dialogue(query: Query) -> tuple[Turn, ...]:
     return with_speakers(query.history)
 
 
-def _history(query: Query, words: str) -> tuple[Turn, ...]:
+def _history(query: Query, words: str, context: tuple[Turn, ...] | None = None) -> tuple[Turn, ...]:
     told = (Turn("\n".join(query.facts), INSTRUCTIONS),) if query.facts else ()
-    return (*told, *dialogue(query)[:-1], Turn(words, "user"))
+    before = query.history[:-1] if context is None else context
+    return (*told, *with_speakers((*before, Turn(words, "user"))))
 
 
 Answer = Callable[[tuple[str, str]], "str | None"]
@@ -108,6 +144,8 @@ FEWEST_ANSWERS = 2
 class Gaps:
     """What could not become part of a sample because replies are missing."""
 
+    first: int = 0
+    """Queries without an answer of their own (holistic)."""
     variants: int = 0
     """Wordings that are missing in a sample of diversity."""
     diversity: int = 0
@@ -121,39 +159,88 @@ def samples_of(
 ) -> Iterator[Sample]:
     """Yields the samples, in the order of the queries."""
     for query in queries:
+        if plan.protocol == "holistic":
+            yield from _first(query, answer, system, gaps)
         if plan.protocol != "consistency":
-            yield from _diversity(query, answer, system, gaps)
+            yield from _diversity(query, plan, answer, system, gaps)
         yield from _consistency(query, plan, answer, system, gaps)
 
 
-def _diversity(query: Query, answer: Answer, system: str, gaps: Gaps) -> Iterator[Sample]:
-    asked = [(ORIGINAL, query.query)]
-    asked += [(variant_name(n), variant.query) for n, variant in enumerate(query.variants, 1)]
-    replies = [(words, answer((query.id, what))) for what, words in asked]
-    variants = tuple(Variant(words, reply) for words, reply in replies if reply is not None)
-    if len(variants) < FEWEST_ANSWERS:
-        gaps.diversity += 1
+def _first(query: Query, answer: Answer, system: str, gaps: Gaps) -> Iterator[Sample]:
+    reply = answer((query.id, ORIGINAL))
+    if reply is None:
+        gaps.first += 1
         return
-    gaps.variants += len(asked) - len(variants)
-    yield replace(
-        _blank(query, "diversity", system), context=dialogue(query)[:-1], variants=variants
-    )
+    yield replace(_blank(query, FIRST, system), context=dialogue(query), response=reply)
+
+
+def _diversity(
+    query: Query, plan: ProbePlan, answer: Answer, system: str, gaps: Gaps
+) -> Iterator[Sample]:
+    names = {id(variant): variant_name(n) for n, variant in enumerate(query.variants, 1)}
+    for by, group in plan.groups(query).items():
+        asked = [(ORIGINAL, query.query), *((names[id(one)], one.query) for one in group)]
+        replies = [(words, answer((query.id, what))) for what, words in asked]
+        variants = tuple(Variant(words, reply) for words, reply in replies if reply is not None)
+        if len(variants) < FEWEST_ANSWERS:
+            gaps.diversity += 1
+            continue
+        gaps.variants += len(asked) - len(variants)
+        other = any(variant.context is not None for variant in group)
+        yield replace(
+            _blank(query, _kind("diversity", by), system),
+            context=() if other else dialogue(query)[:-1],
+            variants=variants,
+        )
 
 
 def _consistency(
     query: Query, plan: ProbePlan, answer: Answer, system: str, gaps: Gaps
 ) -> Iterator[Sample]:
     first = answer((query.id, ORIGINAL))
+    times: dict[str, int] = {}
     for number, paraphrase in enumerate(plan.put_again(query), 1):
+        by = (paraphrase.by or GIVEN) if plan.protocol == "holistic" else ""
+        times[by] = times.get(by, 0) + 1
         second = answer((query.id, again_name(number)))
         if first is None or second is None:
             gaps.consistency += 1
             continue
         said = (*dialogue(query), Turn(first, "system"), Turn(paraphrase.query, "user"))
-        blank = _blank(query, f"consistency-{number}", system)
+        blank = _blank(query, f"{_kind('consistency', by)}-{times[by]}", system)
         yield replace(blank, context=said, response=second)
+
+
+FIRST = "first"
+
+
+def _kind(kind: str, by: str) -> str:
+    return f"{kind}-{by}" if by else kind
 
 
 def _blank(query: Query, kind: str, system: str) -> Sample:
     name = f"{query.id}/{kind}"
     return Sample(name, facts=query.facts, system=system, dialogue=query.id, item=name)
+
+
+@dataclass(frozen=True)
+class SampleKind:
+    """What a sample of a probe is for; `by` is the augmenter, where groups are told apart."""
+
+    kind: Literal["first", "diversity", "consistency"]
+    by: str = ""
+
+
+def kind_of(sample: Sample) -> SampleKind | None:
+    """Reads it off the id; None for a sample that is of no probe."""
+    if not sample.id.startswith(f"{sample.dialogue}/"):
+        return None
+    name = sample.id.removeprefix(f"{sample.dialogue}/")
+    if name == FIRST:
+        return SampleKind("first")
+    kind, _, rest = name.partition("-")
+    if kind == "diversity":
+        return SampleKind("diversity", rest)
+    if kind == "consistency" and rest:
+        return SampleKind("consistency", rest.rpartition("-")[0])
+    return None

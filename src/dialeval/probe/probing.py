@@ -25,7 +25,7 @@ from dialeval.errors import UsageError
 from dialeval.limits import OWN
 from dialeval.probe.directory import ProbeDirectory
 from dialeval.probe.exchange import Exchange, Recording, ask_all, write_exchanges
-from dialeval.probe.plan import ORIGINAL, Ask, Gaps, ProbePlan, Protocol, samples_of
+from dialeval.probe.plan import ORIGINAL, Ask, Gaps, ProbePlan, Protocol, kind_of, samples_of
 from dialeval.systems.system import System
 
 # What became of a probe, counted: for people, and for the exit code.
@@ -151,7 +151,7 @@ def probe(
     name = name or system.name
     settings = {
         "system": {"name": name, **system.settings},
-        "queries": {"count": len(given), "sha256": _digest(given)},
+        "queries": {"count": len(given), "sha256": queries_digest(given)},
         "augmented_with": {"specs": specs, "seed": seed},
         "protocol": protocol,
         "paraphrases": paraphrases,
@@ -180,7 +180,7 @@ class _Asker:
         self._system = system
         self._directory = directory
         self._plan = plan
-        self._queries = {query.id: query for query in queries if query.variants}
+        self._queries = {query.id: query for query in queries if plan.asks(query)}
         self._bare = len(queries) - len(self._queries)
         self._name = name
         self._recording = Recording(directory.exchanges)
@@ -249,7 +249,8 @@ class _Asker:
         self._directory.write_samples(samples)
         failures = count_failures(exchanges)
         failed = sum(failure.count for failure in failures)
-        diversity = sum(bool(sample.variants) for sample in samples)
+        kinds = Counter(str(kind.kind) for sample in samples if (kind := kind_of(sample)))
+        wanted = {"holistic": ("first", "diversity", "consistency")}
         return ProbeSummary(
             directory=self._directory.path,
             system=self._name,
@@ -264,7 +265,10 @@ class _Asker:
                 Counter(v.how for query in self._queries.values() for v in query.variants)
             ),
             unchanged=self._directory.unchanged(),
-            samples={"diversity": diversity, "consistency": len(samples) - diversity},
+            samples={
+                kind: kinds[kind]
+                for kind in wanted.get(self._plan.protocol, ("diversity", "consistency"))
+            },
             gaps=gaps,
             damaged=len(self._recording.damaged),
         )
@@ -302,7 +306,7 @@ def _without_repeats(queries: Iterable[Query], tally: Tally) -> Iterator[Query]:
         yield replace(query, variants=tuple(kept))
 
 
-def _digest(queries: Iterable[Query]) -> str:
+def queries_digest(queries: Iterable[Query]) -> str:
     digest = hashlib.sha256()
     for query in queries:
         record: Any = query.to_record()

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from dialeval.errors import UsageError
 from dialeval.probe.directory import open_probe, read_settings
+from dialeval.probe.plan import kind_of
 from dialeval.runs.run import Run, open_run
 from dialeval.sample import Sample
 from dialeval.storage import sample_schema, table_to_samples
@@ -124,6 +125,11 @@ def gathered(rows: Iterable[tuple[Sample, Mapping[str, Any]]]) -> Iterator[Probe
     found: dict[tuple[str, str], ProbedQuery] = {}
     for sample, scores in rows:
         ident = sample.dialogue or sample.id
+        kind = kind_of(sample)
+        if kind and kind.kind == "first" and "consistency" not in scores:
+            continue  # one answer: there is nothing beside it
+        if kind and kind.by:  # groups of WS and of CTG are told apart
+            ident = f"{ident} ({kind.by})"
         query = found.setdefault((sample.system, ident), ProbedQuery(ident, sample.system))
         if sample.variants:
             _add_variants(query, sample, scores)
@@ -134,7 +140,8 @@ def gathered(rows: Iterable[tuple[Sample, Mapping[str, Any]]]) -> Iterator[Probe
 
 def _is_put_again(sample: Sample) -> bool:
     """Ids of a probe say what a sample is for (see `plan.py`)."""
-    return sample.id.startswith(f"{sample.dialogue}/consistency-")
+    kind = kind_of(sample)
+    return kind is not None and kind.kind == "consistency"
 
 
 def _add_variants(query: ProbedQuery, sample: Sample, scores: Mapping[str, Any]) -> None:

@@ -29,6 +29,7 @@ SPECIFIC = (
     "dstc10",
     "fed",
     "holistic-diversity",
+    "holistic-toy",
     "holistic",
     "probe",
     "engage",

@@ -19,6 +19,15 @@ HolisticEval's groups of paraphrased queries: Response_Diversity/WS.csv and CTG.
 A group is one sample: line k of the answers replies to line k of the questions, as a variant. There
 is no response of its own and no rating. Ids are `CTG-1`: the file and the group.
 
+HolisticEval's toy set of diversity: diversity/data/toy.txt, here diversity_toy.txt.
+
+    Leave it to me .
+    Not so well , thanks . I just want to buy a new one .
+
+Five lines are the five answers of a group; there are no queries. A blank line is an empty answer.
+Nothing in a file of plain lines tells it from others, so it is known by its name, or read with
+--format holistic-toy. Ids are `diversity_toy-1`: the file and the group.
+
 HolisticEval's self-consistency labels: one file per rater, or the folder of all raters.
 
     sample 1:
@@ -146,6 +155,43 @@ DIVERSITY_READER = Reader(
     "HolisticEval: Response_Diversity, groups of paraphrased queries",
     recognises_diversity,
     read_diversity,
+)
+
+
+GROUP = 5
+TOY_NAMES = ("diversity_toy.txt", "toy.txt")
+
+
+def recognises_toy(source: Source) -> bool:
+    return not source.is_directory and source.path.name in TOY_NAMES
+
+
+def read_toy(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
+    answers: list[str] = []
+    number = 0
+    for line, text in source.lines(place):
+        if not answers:
+            place.line = line
+        answers.append(text.strip().replace("\0", "\ufffd"))
+        if len(answers) == GROUP:
+            number += 1
+            yield _toy_group(source.label, number, answers)
+            answers = []
+    if answers:
+        number += 1
+        place.warning("", f"the last group has {len(answers)} of {GROUP} answers")
+        yield _toy_group(source.label, number, answers)
+
+
+def _toy_group(label: str, number: int, answers: list[str]) -> Sample:
+    return Sample(f"{label}-{number}", variants=tuple(Variant("", answer) for answer in answers))
+
+
+TOY_READER = Reader(
+    "holistic-toy",
+    "HolisticEval: the toy set of diversity, five answers a group, a line each",
+    recognises_toy,
+    read_toy,
 )
 
 
