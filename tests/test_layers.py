@@ -17,7 +17,7 @@ LAYERS = (
     "datasets metric pictures tables",
     "model_store runs",
     "networks registry",
-    "check engine metrics models readers",
+    "check engine metric_description metrics models readers",
     "agreement generation",
     "augment compose rating report scoring systems",
     "human_agreement preferences probe training watching web",

@@ -10,8 +10,8 @@ import pytest
 
 import dialeval
 from dialeval.errors import UsageError
-from dialeval.metric import bibtex
-from dialeval.registry import METRICS, describe_metric, make_metric
+from dialeval.metric_description import bibtex, describe_metric
+from dialeval.registry import METRICS, make_metric
 from dialeval.sample import Sample, Turn
 from dialeval.version import __version__
 

@@ -13,6 +13,8 @@ from typing import Any
 
 
 class CallablePackage(ModuleType):
+    """A package that hands a call of itself to a function."""
+
     verb: str
     """Where the function is: `module:name`."""
 

@@ -1,9 +1,8 @@
 """`dialeval.agree` and `dialeval.raters`: metrics against people, people against each other.
 
-dialeval.agree("runs/a")                                    a run keeps the ratings of its data
-dialeval.agree("ratings.csv", scores=["scores.csv"])        scores are joined to ratings by id
-dialeval.agree("ratings.db")                                what `dialeval rate` collected on
-runs
+dialeval.agree("runs/a")                                # a run keeps the ratings of its data
+dialeval.agree("ratings.csv", scores=["scores.csv"])    # scores are joined to ratings by id
+dialeval.agree("ratings.db")                            # what `dialeval rate` collected on runs
 """
 
 from __future__ import annotations

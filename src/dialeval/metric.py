@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -127,7 +126,7 @@ class Metric:
 
     @property
     def languages(self) -> frozenset[str]:
-        """What its rules are made for, as in `languages.NAMES`; empty: any. What the models in
+        """What its rules are made for, as in `text.NAMES`; empty: any. What the models in
         `models` have learned is theirs to say. As with `range`, a class attribute will do."""
         return frozenset()
 
@@ -229,42 +228,3 @@ def render_option(value: object) -> str:
     if not text or text != text.strip() or any(char in text for char in ',"'):
         return '"' + text.replace('"', '""') + '"'
     return text
-
-
-_PAPER = re.compile(
-    r"(?P<authors>[^:]+): (?P<title>.+)\. (?P<venue>.*?) ?\b(?P<year>(?:19|20)\d\d)\b"
-    r"(?P<rest>[^(]*)(?:\((?P<note>.*)\))?"
-)
-"""How citations are written: `Papineni, Roukos, Ward, Zhu: BLEU: a Method. ACL 2002`."""
-_JOURNALS = ("TOIS",)
-
-
-def bibtex(citation: str) -> str:
-    """The papers that a citation names as BibTeX (authors by surname), then dialeval itself."""
-    papers = re.split(r"; (?=[^;:]+: )", citation)
-    found = [match for paper in papers if (match := _PAPER.fullmatch(paper.strip()))]
-    return "\n\n".join([*map(_entry, found), _OWN_ENTRY])
-
-
-def _entry(paper: re.Match[str]) -> str:
-    authors = [name.strip() for name in paper["authors"].split(",")]
-    venue = f"{paper['venue'].strip(', ')}{paper['rest'].rstrip()}".strip()
-    kind = "misc" if not venue else "article" if venue in _JOURNALS else "inproceedings"
-    word = re.sub(r"\W", "", paper["title"].split()[0]).lower()
-    surname = re.sub(r"\W", "", authors[0]).lower()
-    fields = {
-        "author": " and ".join(authors),
-        "title": "{" + paper["title"] + "}",
-        {"article": "journal", "misc": ""}.get(kind, "booktitle"): venue,
-        "year": paper["year"],
-        "note": paper["note"] or "",
-    }
-    lines = [f"  {name} = {{{text}}}," for name, text in fields.items() if name and text]
-    return "\n".join([f"@{kind}{{{surname}{paper['year']}{word},", *lines, "}"])
-
-
-_OWN_ENTRY = f"""@software{{dialeval,
-  author = {{{{The dialeval maintainers}}}},
-  title = {{{{dialeval: judging open-domain dialogue}}}},
-  version = {{{__version__}}},
-}}"""

@@ -420,7 +420,7 @@ class AskingModel(Model, Protocol):
 
 
 class ModelSource(Protocol):
-    """Where the engine gets its models from; `dialeval.models` is the built-in one."""
+    """Where the engine gets its models from; `models/source.py` has the built-in one."""
 
     def fingerprint(self, name: str) -> str:
         """Returns what identifies the weights of this model, found without loading them."""
@@ -437,7 +437,7 @@ class TellingSource(ModelSource, Protocol):
     """A model source that also knows what its models can read."""
 
     def languages(self, name: str) -> frozenset[str]:
-        """As in `languages.NAMES`; empty where nobody has said so."""
+        """Returns the languages that a model can read, as in `text.NAMES`; empty where unknown."""
         ...
 
     def unknown_pieces(self, name: str, text: str) -> float:

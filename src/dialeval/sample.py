@@ -50,11 +50,6 @@ class Rating:
         return math.fsum(given) / len(given) if given else None
 
 
-def letters_and_digits(text: str) -> str:
-    """Letters and digits alone, without case: copies of a text differ in the rest."""
-    return "".join(filter(str.isalnum, text.casefold()))
-
-
 Ratings = Mapping[str, Rating]
 """Per quality, such as `Overall`, what each rater said."""
 

@@ -301,3 +301,8 @@ def clean(text: str) -> str:
 
 def _is_unsafe(char: str) -> bool:
     return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def letters_and_digits(text: str) -> str:
+    """Letters and digits alone, without case: copies of a text differ in the rest."""
+    return "".join(filter(str.isalnum, text.casefold()))

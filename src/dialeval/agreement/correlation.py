@@ -1,8 +1,8 @@
 """Correlation between what a metric says and what people say.
 
-    pearson    r, with p from Student's t spearman   r of the ranks, where ties share their mean
-    rank; p likewise, but p of at most 8 items
-               is exact: all their orders are counted
+    pearson    r, with p from Student's t
+    spearman   r of the ranks, where ties share their mean rank; p likewise, but p of at most 8
+               items is exact: all their orders are counted
     kendall    tau-b; p is exact for few items without ties, else from the normal distribution
 
 p is two-sided and tests the hypothesis that there is no correlation. An interval needs a

@@ -153,6 +153,8 @@ def ratings_table(samples: Iterable[Sample], quality: str) -> tuple[Floats, list
 
 @dataclass(frozen=True, slots=True)
 class _Row:
+    """What agreement needs of a sample: all but its texts."""
+
     system: str
     item: str
     dialogue: str

@@ -27,12 +27,13 @@ from dialeval.errors import InputError, UsageError, did_you_mean
 from dialeval.limits import USUAL, Limits
 from dialeval.metric import Direction
 from dialeval.readers import arrow
+from dialeval.readers.detect import open_sources
 from dialeval.readers.json_stream import json_records
-from dialeval.readers.load import PathLike, Samples, open_sources, read_options
+from dialeval.readers.load import Samples, read_options
 from dialeval.readers.plain_csv import column_names, first_row, rows
 from dialeval.readers.ratings import PREFIX, shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
-from dialeval.readers.source import Source, is_database
+from dialeval.readers.source import PathLike, Source, is_database
 from dialeval.remote import located
 from dialeval.runs.run import Run, is_run, open_run
 from dialeval.sample import Sample

@@ -9,8 +9,8 @@ becomes
 after x and y were centred over all items, so that the subtraction loses no digits. All of these
 sums are one matrix product (`arithmetic.py`).
 
-A bootstrap-t needs the standard error of r. With u, v the standardised sides, item i moves r by I_i
-/ n, I = u v - r (u^2 + v^2) / 2. With m_ab the mean of u^a v^b,
+A bootstrap-t needs the standard error of r. With u, v the standardised sides, item i moves r by
+I_i / n, where I = u v - r (u^2 + v^2) / 2. With m_ab the mean of u^a v^b,
 
     error^2 = mean of I^2 / n,    mean of I^2 = m22 - r (m31 + m13) + r^2 (m40 + 2 m22 + m04) / 4
 

@@ -29,7 +29,7 @@ from dialeval.augment.queries import Query, QueryVariant
 from dialeval.errors import UsageError
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
-from dialeval.sample import letters_and_digits
+from dialeval.text import letters_and_digits
 
 if TYPE_CHECKING:
     from dialeval.generation.generator import Generator

@@ -33,16 +33,15 @@ from dialeval.readers import fields
 from dialeval.readers.detect import detect
 from dialeval.readers.fields import IdSet
 from dialeval.readers.json_stream import first_keys, json_records
-from dialeval.readers.load import Bad, PathLike, check_system_prompt, read_options
+from dialeval.readers.load import Bad, FromFiles, check_system_prompt, read_options
 from dialeval.readers.reader import (
     Place,
-    Problems,
     Reader,
     ReadOptions,
     SystemPrompt,
     UnreadableError,
 )
-from dialeval.readers.source import Source
+from dialeval.readers.source import PathLike, Source
 from dialeval.registry import READERS
 from dialeval.sample import Sample, Turn
 from dialeval.storage import atomic_path
@@ -196,8 +195,8 @@ def read_queries(
     return Queries(opened, options, bad, limit)
 
 
-class Queries:
-    """A lazy collection: each iteration reads the files again, from the start."""
+class Queries(FromFiles[Query]):
+    """The queries of some files; see `read_queries`."""
 
     def __init__(
         self,
@@ -206,51 +205,26 @@ class Queries:
         bad: Bad = "raise",
         limit: int | None = None,
     ) -> None:
-        self._sources = tuple(sources)
+        opened = list(sources)
+        super().__init__([source for source, _ in opened], bad)
+        self._reads = [read for _, read in opened]
         self._options = options
-        self._bad = bad
         self._limit = limit
-        self._done = 0
-        self.counts = Problems()
-        """What was wrong in the last pass, or so far in this one."""
 
     @property
     def files(self) -> tuple[Path, ...]:
-        return tuple(source.path for source, _ in self._sources if not source.is_stdin)
+        return tuple(source.path for source in self._files if not source.is_stdin)
 
     def fraction(self) -> float | None:
         """Returns how much of the input was read in this pass, by bytes; None where that is
         unknown."""
-        if self._done >= len(self._sources):
-            return 1.0
-        inside = self._sources[self._done][0].fraction()
-        if inside is None and len(self._sources) == 1:
-            return None
-        return (self._done + (inside or 0.0)) / len(self._sources)
+        return self._read_fraction()
 
     def __iter__(self) -> Iterator[Query]:
-        return islice(self._queries(), self._limit)
+        return islice(self._read(), self._limit)
 
-    def _queries(self) -> Iterator[Query]:
-        self.counts = problems = Problems()
-        self._done = 0
-        seen = IdSet()
-        for source, read in self._sources:
-            place = Place(problems, source.name)
-            try:
-                for query in read(source, place, self._options):
-                    if seen.holds_or_adds(query.id):
-                        place.error("id", f"{query.id[:80]!r} occurs twice")
-                        problems.skipped += 1
-                    elif not problems.errors or self._bad == "skip":
-                        yield query
-            except UnreadableError as error:
-                place.path, place.line = error.path or place.path, error.line
-                place.error(error.field, error.problem)
-            self._done += 1
-        if problems.errors and self._bad == "raise":
-            errors = [problem for problem in problems.kept if problem.severity == "error"]
-            raise InputError(errors, problems.errors - len(errors))
+    def _items_of(self, number: int, place: Place) -> Iterator[Query]:
+        return self._reads[number](self._files[number], place, self._options)
 
 
 def write_queries(queries: Iterable[Query], destination: str | os.PathLike[str]) -> int:

@@ -84,6 +84,8 @@ BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """What a server sent back."""
+
     status: int
     headers: Mapping[str, str]
     """Names in lower case."""
@@ -184,6 +186,8 @@ class _DeadlineSocket:
 
 
 class _DeadlineReader(io.RawIOBase):
+    """Reads from a socket, and gives each read what is left of the whole time."""
+
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._sock = sock
         self._raw = sock.makefile("rb", buffering=0)  # keeps the socket open until it is read

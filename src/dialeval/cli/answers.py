@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -38,34 +39,28 @@ Overwrite = Annotated[
 ]
 
 
-def worst(
-    run: RunDirectory,
-    metric: Metric = None,
-    by: By = None,
-    n: Number = 10,
-    page: Page = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-) -> None:
-    """Show the worst answers of a run, each with the reason for its score."""
-    from dialeval.report.answers import worst as find
+def _verb(end: Literal["worst", "best"]) -> Callable[..., None]:
+    """The two verbs differ in the end of the ranking that they show."""
 
-    _show(find(run, metric, by=by, n=n), page, overwrite, as_json)
+    def show(
+        run: RunDirectory,
+        metric: Metric = None,
+        by: By = None,
+        n: Number = 10,
+        page: Page = None,
+        overwrite: Overwrite = False,
+        as_json: Json = False,
+    ) -> None:
+        import dialeval
+
+        find = dialeval.worst if end == "worst" else dialeval.best
+        _show(find(run, metric, by=by, n=n), page, overwrite, as_json)
+
+    show.__doc__ = f"Show the {end} answers of a run, each with the reason for its score."
+    return show
 
 
-def best(
-    run: RunDirectory,
-    metric: Metric = None,
-    by: By = None,
-    n: Number = 10,
-    page: Page = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-) -> None:
-    """Show the best answers of a run, each with the reason for its score."""
-    from dialeval.report.answers import best as find
-
-    _show(find(run, metric, by=by, n=n), page, overwrite, as_json)
+worst, best = _verb("worst"), _verb("best")
 
 
 def _show(found: RankedAnswers, page: Path | None, overwrite: bool, as_json: bool) -> None:

@@ -33,11 +33,11 @@ from dialeval.cli import (
 )
 from dialeval.version import __version__
 
-GOES_ON = {
+RESUMED_BY = {
     "score": " With -o, repeat the command to resume.",
     "train": " Repeat the command to resume.",
 }
-"""Verbs that resume; `probe` and `holistic` say so themselves."""
+"""Verb -> how to resume it, said after an interruption; `probe`, `holistic` say it themselves."""
 
 
 class Verbs(typer.core.TyperGroup):
@@ -49,7 +49,7 @@ class Verbs(typer.core.TyperGroup):
         except KeyboardInterrupt:
             from dialeval.cli.terminal import say
 
-            say(f"\nInterrupted.{GOES_ON.get(ctx.invoked_subcommand, '')}", stderr=True)
+            say(f"\nInterrupted.{RESUMED_BY.get(ctx.invoked_subcommand, '')}", stderr=True)
             sys.exit(130)
         except BrokenPipeError:
             # `| head` has seen enough: silence the flush at exit, too.

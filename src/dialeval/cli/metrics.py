@@ -27,8 +27,8 @@ def metrics(
     """List the metrics, or describe one of them."""
     from dialeval.cli.terminal import print_table, say
     from dialeval.errors import UsageError
-    from dialeval.metric import bibtex
-    from dialeval.registry import METRICS, describe_metric
+    from dialeval.metric_description import bibtex, describe_metric
+    from dialeval.registry import METRICS
 
     if cite and name is None:
         raise UsageError("--cite needs the name of a metric: dialeval metrics bleu --cite")

@@ -55,6 +55,8 @@ def harmless_output() -> IO[str]:
 
 
 class _CleanOutput:
+    """Standard output that removes what could steer the terminal."""
+
     def write(self, text: str) -> int:
         return sys.stdout.write("".join(c if c in "\n\r" else clean(c) for c in text))
 

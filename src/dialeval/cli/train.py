@@ -151,6 +151,8 @@ def _train(
     silent = quiet or as_json
 
     class Screen(Progress):
+        """Reports a training on the screen."""
+
         def say(self, line: str) -> None:
             if not silent:
                 say(line, stderr=True)

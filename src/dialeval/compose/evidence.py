@@ -25,8 +25,8 @@ from dialeval.agreement.dstc10 import protocol_rating
 from dialeval.agreement.joining import texts_digest
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.metrics.composition import VALUE, Chosen, Composition, Term, term_signature
-from dialeval.sample import Level, Sample, letters_and_digits
-from dialeval.text import neutralise
+from dialeval.sample import Level, Sample
+from dialeval.text import letters_and_digits, neutralise
 
 if TYPE_CHECKING:
     from dialeval.runs.run import Run

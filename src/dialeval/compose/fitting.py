@@ -132,6 +132,8 @@ FEW = 100
 
 @dataclass(frozen=True)
 class FitOptions:
+    """How weights are fitted; the docstring of this file explains each option."""
+
     power: Power = 2.0
     sample: int = SAMPLE
     seed: int = 0

@@ -175,6 +175,8 @@ def _refuse_larger(url: str, size: int, limit: int, part: Path, mark: Path) -> N
 
 
 class _CarefulRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows a few redirects, and none from https to http."""
+
     max_redirections = _MANY_REDIRECTS
 
     def redirect_request(

@@ -4,12 +4,10 @@ A model may need answers of other models before it can give its own: the scorer 
 vectors of an encoder. Its questions go the same way as those of metrics, through the same cache, so
 that a vector is computed once however many scorers and metrics want it.
 
-Answers that were given once are never computed again.
-
-One SQLite file in WAL mode, so that several processes can share it. Keys are sha256 digests of
-(model fingerprint, question); values are raw numbers with their type and shape, or UTF-8 text.
-Nothing is ever unpickled. Each row has a checksum. One that does not fit is not an answer: it
-counts as damaged, and its question is asked again.
+The cache is one SQLite file in WAL mode, so that several processes can share it. Keys are sha256
+digests of (model fingerprint, question); values are raw numbers with their type and shape, or UTF-8
+text. Nothing is ever unpickled. Each row has a checksum; a row that does not fit it counts
+as damaged, and its question is asked again.
 """
 
 from __future__ import annotations
@@ -330,7 +328,10 @@ class Answerer:
     ) -> Iterable[tuple[int, Answer]]:
         wanted = [tuple(own) for own in model.asks(questions)]
         answers = self._answer(
-            (question for own in wanted for question in own), _nobody_listens, (*askers, name)
+            # Not reported: it is part of the work that the questions of the model stand for.
+            (question for own in wanted for question in own),
+            silent,
+            (*askers, name),
         )
         return model.answer(questions, [[answers[question] for question in own] for own in wanted])
 
@@ -357,7 +358,3 @@ def _failure_told(name: str) -> Iterator[None]:
             f"model {name!r} failed when it was asked: {type(error).__name__}: {reason[:300]}."
             " Where its files may be damaged: dialeval models check"
         ) from error
-
-
-def _nobody_listens(known: int, distinct: int) -> None:
-    """Ignores progress: what a model asks is part of the work that its own questions stand for."""

@@ -84,8 +84,8 @@ class Job:
         self.resumed = 0
         self._read = self._done = self._shards = 0
         self._any_order = 0
-        """Digests of what is judged in all samples, added up: a scale hangs neither on their order
-        nor on what they are called."""
+        """Digests of what is judged in all samples, added up: a scale depends neither on their
+        order nor on their names."""
         self._scaled = [metric for metric in self.metrics if scaled_columns(metric)]
         self._scales_ratings = any("ratings" in metric.needs for metric in self._scaled)
         self._label = b""

@@ -269,6 +269,8 @@ def _text(array: NDArray[np.generic]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NltkLemma:
+    """A word of a synset, with nltk's method."""
+
     text: str
 
     def name(self) -> str:
@@ -277,6 +279,8 @@ class NltkLemma:
 
 @dataclass(frozen=True, slots=True)
 class NltkSynset:
+    """A synset, with nltk's method."""
+
     members: tuple[NltkLemma, ...]
 
     def lemmas(self) -> tuple[NltkLemma, ...]:

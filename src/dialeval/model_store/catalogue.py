@@ -108,7 +108,7 @@ class Entry:
     size   bytes to download (hub: rounded, the hub itself knows better)
     facts  what a loader must know and the files do not say
     base   the model that an adapter changes, or a judge asks; it is fetched along
-    languages  what it learned to read, as in `languages.NAMES`
+    languages  what it learned to read, as in `text.NAMES`
     """
 
     name: str

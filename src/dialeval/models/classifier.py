@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from dialeval.errors import JobError, UsageError
+from dialeval.errors import UsageError
 from dialeval.models.loading import (
     SURROGATE,
     batches_by_length,
     choose_device,
-    is_out_of_memory,
+    in_halves,
     merged_by_peft,
     positions_of,
     silence,
@@ -86,7 +86,12 @@ class Classifier:
             return
         encoded, cut = self._encode(pairs)
         for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):
-            probabilities = self._probabilities([encoded[i] for i in batch]).cpu().double().numpy()
+            parts = in_halves(
+                self._probabilities,
+                [encoded[i] for i in batch],
+                lambda pair: f"pair of {len(pair[0])} tokens",
+            )
+            probabilities = torch.cat(parts).cpu().double().numpy()
             for number, found in zip(batch, probabilities, strict=True):
                 yield number, np.append(found, 1.0) if number in cut else found
 
@@ -109,21 +114,9 @@ class Classifier:
 
     def _probabilities(self, batch: Sequence[Segmented]) -> torch.Tensor:
         inputs = pad(batch, self._tokenizer)
-        try:
-            with torch.inference_mode():
-                on_device = {name: t.to(self._model.device) for name, t in inputs.items()}
-                logits: torch.Tensor = self._model(**on_device).logits.double()
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(batch) == 1:
-                raise JobError(
-                    f"not enough memory for a single pair of {len(batch[0][0])} tokens."
-                    " Close other programs, or use a smaller model."
-                ) from error
-            half = len(batch) // 2
-            both = (self._probabilities(batch[:half]), self._probabilities(batch[half:]))
-            return torch.cat(both)
+        with torch.inference_mode():
+            on_device = {name: t.to(self._model.device) for name, t in inputs.items()}
+            logits: torch.Tensor = self._model(**on_device).logits.double()
         return logits.softmax(-1)[:, self._columns]
 
 

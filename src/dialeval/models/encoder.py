@@ -19,20 +19,21 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 
-from dialeval.errors import JobError, UsageError
+from dialeval.errors import UsageError
 from dialeval.models.loading import (
     GIVE_BACK_AFTER,
     SURROGATE,
     batches_by_length,
     choose_device,
     give_back,
-    is_out_of_memory,
+    in_halves,
     positions_of,
     silence,
     text_tokenizer,
@@ -249,8 +250,12 @@ class Encoder:
         lengths = [len(text.ids) for text in tokens]
         tokens_per_batch = TOKENS_PER_BATCH * (1 if self.device.type == "cpu" else MORE_ON_A_GPU)
         for batch in batches_by_length(lengths, tokens_per_batch):
-            states = self._states([tokens[number] for number in batch], layer)
-            yield from zip(batch, states, strict=True)
+            parts = in_halves(
+                lambda some: self._states(some, layer),
+                [tokens[number] for number in batch],
+                lambda text: f"text of {len(text.ids)} tokens",
+            )
+            yield from zip(batch, chain.from_iterable(parts), strict=True)
 
     def _states(self, batch: Sequence[Tokens], layer: int) -> list[torch.Tensor]:
         longest = max(len(text.ids) for text in batch)
@@ -260,22 +265,10 @@ class Encoder:
             ids[row, : len(text.ids)] = torch.tensor(text.ids)
             mask[row, : len(text.ids)] = 1
         device = self._model.device
-        try:
-            with self._first_layers(layer), torch.inference_mode():
-                out = self._model(input_ids=ids.to(device), attention_mask=mask.to(device))
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(batch) == 1:
-                raise JobError(
-                    f"not enough memory for a single text of {longest} tokens."
-                    " Close other programs, or use a smaller model."
-                ) from error
-        else:
-            rows = zip(out.last_hidden_state, batch, strict=True)
-            return [states[: len(text.ids)] for states, text in rows]
-        half = len(batch) // 2
-        return [*self._states(batch[:half], layer), *self._states(batch[half:], layer)]
+        with self._first_layers(layer), torch.inference_mode():
+            out = self._model(input_ids=ids.to(device), attention_mask=mask.to(device))
+        rows = zip(out.last_hidden_state, batch, strict=True)
+        return [states[: len(text.ids)] for states, text in rows]
 
     @contextmanager
     def _first_layers(self, layer: int) -> Iterator[None]:

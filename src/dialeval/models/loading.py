@@ -6,11 +6,10 @@ into pieces that fit nothing, and a process that holds 120 MB grows by 30 MB wit
 texts that it encodes. Given back after every thousand tokens or more (`encoder`, `causal_lm`), it
 stays as it is; a call takes at most 5 % longer.
 
-A tokenizer without transformers: what our models use of one, on top of `tokenizers`.
-
-The vocabulary, the rules and the special tokens all stand in `tokenizer.json`; importing
-transformers to read them would take longer than scoring a few dialogues. Some tokenizers are more
-than their file says (classes that change it as they load); those are left to transformers.
+`text_tokenizer` loads a tokenizer without transformers, on top of `tokenizers`: it has what our
+models use of one. The vocabulary, the rules and the special tokens all stand in `tokenizer.json`;
+importing transformers to read them would take longer than scoring a few dialogues. Some tokenizers
+are more than their file says (classes that change it as they load); those are left to transformers.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dialeval.errors import UsageError
+from dialeval.errors import JobError, UsageError
 from dialeval.model_store.weights import read_json
 
 if TYPE_CHECKING:
@@ -161,6 +160,34 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     words = ("out of memory", "not enough memory", "can't allocate memory")
     return isinstance(error, RuntimeError) and any(word in str(error).lower() for word in words)
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_halves(
+    compute: Callable[[Sequence[Item]], Result],
+    batch: Sequence[Item],
+    name: Callable[[Item], str],
+) -> list[Result]:
+    """Returns what `compute` makes of a batch, or of parts of it where memory does not suffice.
+
+    name  what an item is called in the message that not even one fits: `text of 12 tokens`
+    """
+    try:
+        return [compute(batch)]
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        if len(batch) == 1:
+            raise JobError(
+                f"not enough memory for a single {name(batch[0])}."
+                " Close other programs, or use a smaller model."
+            ) from error
+    # Behind the handler: the error holds what the failed attempt had allocated.
+    half = len(batch) // 2
+    return [*in_halves(compute, batch[:half], name), *in_halves(compute, batch[half:], name)]
 
 
 def batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:

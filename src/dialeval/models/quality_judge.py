@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dialeval.errors import JobError, UsageError
+from dialeval.errors import UsageError
 from dialeval.model_store.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.model_store.weights import replace_weights
 from dialeval.models.classifier import Segmented
@@ -32,7 +32,7 @@ from dialeval.models.loading import (
     SURROGATE,
     batches_by_length,
     choose_device,
-    is_out_of_memory,
+    in_halves,
 )
 from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question, cannot_answer
@@ -234,7 +234,12 @@ class QualityJudge:
             texts.append((turns, question.response))
         encoded, cut = self._read(texts)
         for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):
-            logits = self._logits([encoded[number] for number in batch])
+            parts = in_halves(
+                self._logits,
+                [encoded[number] for number in batch],
+                lambda text: f"text of {len(text[0])} tokens",
+            )
+            logits = torch.cat(parts)
             ratings = self._scale.ratings(logits.double().cpu().numpy())
             for number, rating in zip(batch, ratings, strict=True):
                 found = Assessment(
@@ -243,21 +248,8 @@ class QualityJudge:
                 yield number, found.answer()
 
     def _logits(self, batch: Sequence[Segmented]) -> torch.Tensor:
-        try:
-            with torch.inference_mode():
-                device = self._network.encoder.device
-                inputs = {
-                    n: tensor.to(device) for n, tensor in padded(batch, self._padding).items()
-                }
-                logits: torch.Tensor = self._network(**inputs)
-                return logits
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(batch) == 1:
-                raise JobError(
-                    f"not enough memory for a single text of {len(batch[0][0])} tokens."
-                    " Close other programs, or use a smaller model."
-                ) from error
-        half = len(batch) // 2
-        return torch.cat((self._logits(batch[:half]), self._logits(batch[half:])))
+        with torch.inference_mode():
+            device = self._network.encoder.device
+            inputs = {n: tensor.to(device) for n, tensor in padded(batch, self._padding).items()}
+            logits: torch.Tensor = self._network(**inputs)
+            return logits

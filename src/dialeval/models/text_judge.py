@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 
-from dialeval.errors import JobError, UsageError
+from dialeval.errors import UsageError
 from dialeval.model_store.scorer_directory import (
     choice,
     field,
@@ -40,7 +40,7 @@ from dialeval.models.loading import (
     SURROGATE,
     batches_by_length,
     choose_device,
-    is_out_of_memory,
+    in_halves,
     positions_of,
 )
 from dialeval.networks.low_rank import merge_low_rank
@@ -216,28 +216,22 @@ class TextJudge:
             texts.append((question.turns, question.response))
         encoded, cut = self._read(texts)
         for batch in batches_by_length([len(ids) for ids, _ in encoded], TOKENS_PER_BATCH):
-            scores = self._scores([encoded[number] for number in batch]).cpu().numpy()
+            parts = in_halves(
+                self._scores,
+                [encoded[number] for number in batch],
+                lambda text: f"text of {len(text[0])} tokens",
+            )
+            scores = torch.cat(parts).cpu().numpy()
             for number, score in zip(batch, scores, strict=True):
                 yield number, Judgement(score, *cut[number]).answer()
 
     def _scores(self, batch: Sequence[Segmented]) -> torch.Tensor:
-        try:
-            with torch.inference_mode():
-                inputs = pad(batch, self._pad)
-                device = self._network.encoder.device
-                on_device = {name: tensor.to(device) for name, tensor in inputs.items()}
-                logits: torch.Tensor = self._network(**on_device)
-                return logits.double().sigmoid()
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(batch) == 1:
-                raise JobError(
-                    f"not enough memory for a single text of {len(batch[0][0])} tokens."
-                    " Close other programs, or use a smaller model."
-                ) from error
-        half = len(batch) // 2
-        return torch.cat((self._scores(batch[:half]), self._scores(batch[half:])))
+        with torch.inference_mode():
+            inputs = pad(batch, self._pad)
+            device = self._network.encoder.device
+            on_device = {name: tensor.to(device) for name, tensor in inputs.items()}
+            logits: torch.Tensor = self._network(**on_device)
+            return logits.double().sigmoid()
 
 
 Ids: TypeAlias = tuple[int, ...]

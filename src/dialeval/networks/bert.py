@@ -133,6 +133,8 @@ class Pooler(nn.Module):
 
 
 class Stack(nn.Module):
+    """The layers, under the name that the weights have in the file."""
+
     def __init__(self, config: Any) -> None:
         super().__init__()
         self.layer = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
@@ -161,6 +163,8 @@ class Embeddings(nn.Module):
 
 
 class Layer(nn.Module):
+    """Attention, then a wide linear layer with gelu; each is added to what it read."""
+
     def __init__(self, config: Any) -> None:
         super().__init__()
         self.attention = Attention(config)
@@ -176,6 +180,8 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
+    """Every token of a text attends to every other token of it."""
+
     def __init__(self, config: Any) -> None:
         super().__init__()
         size = config.hidden_size
@@ -235,6 +241,8 @@ def _spans(lengths: Sequence[int]) -> Iterator[Span]:
 
 
 class BertClassifier(nn.Module):
+    """BERT with a linear head over the pooled state of the first token."""
+
     base_model_prefix = "bert"
 
     def __init__(self, bert: Bert, classifier: nn.Linear) -> None:

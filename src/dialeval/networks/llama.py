@@ -85,6 +85,8 @@ class Llama(nn.Module):
 
 
 class Body(nn.Module):
+    """Embeddings, layers and the last norm, under the names of the weights in the file."""
+
     def __init__(self, config: Any, theta: float) -> None:
         super().__init__()
         rows, size = config.vocab_size, config.hidden_size
@@ -119,6 +121,8 @@ class Body(nn.Module):
 
 
 class Layer(nn.Module):
+    """Attention, then a gated linear layer; each reads normed states and is added to them."""
+
     def __init__(self, config: Any) -> None:
         super().__init__()
         self.self_attn = Attention(config)
@@ -133,6 +137,8 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
+    """Every node attends to the nodes on its way from the root; groups of heads share keys."""
+
     def __init__(self, config: Any) -> None:
         super().__init__()
         size, heads = config.hidden_size, config.num_attention_heads
@@ -155,6 +161,8 @@ class Attention(nn.Module):
 
 
 class GatedLinear(nn.Module):
+    """W_down (silu(W_gate n) * W_up n)."""
+
     def __init__(self, size: int, wide: int) -> None:
         super().__init__()
         self.gate_proj = Linear(size, wide, bias=False)

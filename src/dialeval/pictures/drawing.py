@@ -89,6 +89,8 @@ Anchor = Literal["start", "middle", "end"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
+    """A straight line between two points."""
+
     x1: float
     y1: float
     x2: float
@@ -117,6 +119,8 @@ class Polyline:
 
 @dataclass(frozen=True, slots=True)
 class Rect:
+    """A filled rectangle; (x, y) is its upper left corner."""
+
     x: float
     y: float
     width: float
@@ -131,6 +135,8 @@ class Rect:
 
 @dataclass(frozen=True, slots=True)
 class Circle:
+    """A filled circle around (x, y)."""
+
     x: float
     y: float
     radius: float

@@ -13,7 +13,9 @@ from typing import Any
 
 from dialeval.errors import Problem
 from dialeval.limits import USUAL, Limits
-from dialeval.readers.load import PathLike, Samples, open_sources, read_options
+from dialeval.readers.detect import open_sources
+from dialeval.readers.load import Samples, read_options
+from dialeval.readers.source import PathLike
 from dialeval.sample import Level, Rating
 
 REPORT_EVERY = 1000

@@ -164,6 +164,8 @@ _LINE = re.compile(r"(\d{1,6}) (.*)", re.DOTALL)
 
 @dataclass(slots=True)
 class _Dialogue:
+    """A dialogue while its lines are read; `line` is its first."""
+
     line: int
     facts: list[str] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)

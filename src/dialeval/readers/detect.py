@@ -1,22 +1,26 @@
-"""Which format is this? Judged by content, from the most specific format to the least.
+"""Finds what is to be read, and the format of each file, by its content.
 
-The name of a file counts only where its content fits nothing: a `.csv` or `.tsv` is then read as a
-plain table, so that its reader can say which column it misses; JSON is read as plain records, whose
-reader says what it found in them. A folder that no reader knows stands for the logs in it.
+Formats are tried from the most specific to the least. The name of a file counts only where its
+content fits nothing: a `.csv` or `.tsv` is then read as a plain table, so that its reader can say
+which column it misses; JSON is read as plain records, whose reader says what it found in them. A
+folder that no reader knows stands for the logs in it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from dialeval.errors import UsageError
-from dialeval.readers.arrow import InMemory, is_arrow
+from dialeval.datasets.locate import name_hint, resolve
+from dialeval.errors import Problem, UsageError
+from dialeval.limits import USUAL_LIMITS, Limits
+from dialeval.readers.arrow import InMemory, is_arrow, is_in_memory
 from dialeval.readers.parquet import RECORDS
 from dialeval.readers.plain_record import ANSWERS, PROMPTS
 from dialeval.readers.reader import Reader, UnreadableError
-from dialeval.readers.source import Source
+from dialeval.readers.source import PathLike, Source, stem
 from dialeval.registry import READERS
 
 SPECIFIC = (
@@ -54,6 +58,98 @@ PLAIN = ("parquet", "arrow", "datasets", "jsonl", "csv", "tsv", "transcript")
 
 _BY_NAME = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".json": "jsonl"}
 _ANSWERS = {"response", "context", *ANSWERS, *PROMPTS}
+
+
+def open_sources(
+    paths: Sequence[PathLike | Any],
+    format: str | None,
+    limits: Limits = USUAL_LIMITS,
+    columns: Collection[str] = (),
+) -> tuple[list[tuple[Source, Reader]], list[Problem]]:
+    """Opens the sources that can be read, with their readers, and what is wrong with the others.
+
+    `columns` are the fields that the user has mapped.
+    """
+    chosen = None if format is None else READERS.get(format)
+    opened: list[tuple[Source, Reader]] = []
+    problems: list[Problem] = []
+    labels: set[str] = set()
+    for source, known in _sources(paths, limits):
+        reader = chosen or (READERS.get(known) if known else None)
+        try:
+            source.check()
+            if (source.is_directory and reader is None) or (reader and not _reads(reader, source)):
+                found = _of_folder(source, reader, columns)
+            else:
+                found = [(source, reader or detect(source, columns=columns))]
+        except UnreadableError as error:
+            hint = name_hint(source.name) if source.is_missing else ""
+            problems.append(Problem(source.name, error.line, error.field, error.problem + hint))
+            continue
+        for one, _ in found:
+            one.label = _unique(one.label, labels)
+        opened += found
+    return opened, problems
+
+
+def _sources(paths: Sequence[PathLike | Any], limits: Limits) -> Iterator[tuple[Source, str]]:
+    """Yields what is to be read, and the format that it is known to have."""
+    for path in paths:
+        if is_in_memory(path):
+            yield InMemory(path, limits=limits), ""
+        elif isinstance(path, str | os.PathLike):
+            for target in resolve(path):
+                yield Source(target.path, limits=limits), target.format
+        else:
+            raise UsageError(
+                f"expected names of files, lists of dicts or data frames, not a"
+                f" {type(path).__name__}"
+            )
+
+
+def _reads(reader: Reader, source: Source) -> bool:
+    """Returns whether the reader that was named takes this source whole; of a folder, it may take
+    each file instead."""
+    return not source.is_directory or reader.recognises(source)
+
+
+def _of_folder(
+    folder: Source, reader: Reader | None, columns: Collection[str]
+) -> list[tuple[Source, Reader]]:
+    """Returns a folder that a reader knows, or else the logs in it."""
+    try:
+        return [(folder, reader if reader else detect(folder, columns=columns))]
+    except UnreadableError:
+        files, others = log_files(folder.path)
+        if not files:
+            raise
+    found, strange = [], []
+    for path in files:
+        inside = path.relative_to(folder.path)
+        label = (inside.parent / stem(path)).as_posix()
+        source = folder.beside(path, label)
+        try:
+            found.append((source, reader or detect(source, columns=columns)))
+        except UnreadableError as error:
+            strange.append((path, error))
+    if not found:
+        path, first = strange[0]
+        raise UnreadableError(f"{path.name}: {first.problem}", first.line, first.field)
+    left_out = [str(path.relative_to(folder.path)) for path in (*others, *dict(strange))]
+    if left_out:
+        listed = ", ".join(left_out[:10]) + (", ..." if len(left_out) > 10 else "")
+        found[0][0].remark = folder.name, f"left out, as no reader knows it: {listed}"
+    return found
+
+
+def _unique(label: str, taken: set[str]) -> str:
+    """Two files of the same name must not give their samples the same ids."""
+    candidate, count = label, 1
+    while candidate in taken:
+        count += 1
+        candidate = f"{label}-{count}"
+    taken.add(candidate)
+    return candidate
 
 
 def detect(source: Source, without: str = "", columns: Collection[str] = ()) -> Reader:

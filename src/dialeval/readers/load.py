@@ -13,19 +13,16 @@ or fits no format raises at once, in either case.
 from __future__ import annotations
 
 import logging
-import os
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
 
-from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import InputError, Problem, UsageError, did_you_mean
-from dialeval.limits import USUAL, USUAL_LIMITS, Limits
-from dialeval.readers.arrow import InMemory, is_in_memory
+from dialeval.limits import USUAL, Limits
 from dialeval.readers.containers import columns as columns_of
-from dialeval.readers.detect import LOGS, detect, log_files
+from dialeval.readers.detect import LOGS, detect, open_sources
 from dialeval.readers.fields import IdSet
 from dialeval.readers.plain_record import ALIASES, NAMES, PROMPTS
 from dialeval.readers.ratings import quality_of
@@ -39,14 +36,12 @@ from dialeval.readers.reader import (
     SystemPrompt,
     UnreadableError,
 )
-from dialeval.readers.source import Source, stem
-from dialeval.registry import READERS
+from dialeval.readers.source import PathLike, Source
 from dialeval.sample import Sample
 
 logger = logging.getLogger("dialeval.plugins")
 
 Bad = Literal["raise", "skip"]
-PathLike = str | os.PathLike[str]
 
 
 def load(
@@ -69,10 +64,10 @@ def load(
     ratings  names of columns that hold ratings
     scales   quality -> lowest and highest rating that could be given
     system_prompt  `facts` keeps the instructions of a chat log as facts
-    largest_record  refuse records of more than so many million characters
-    bad      what to do with records that hold errors
-    limit    take only so many samples: the first, or with a seed a random selection
-    seed     of the selection; the samples stay in the order of the files
+    largest_record  refuse records of more than this many million characters
+    bad      what to do with records that have errors: raise, or skip them
+    limit    take at most this many samples: the first ones, or with a seed a random selection
+    seed     seed of the random selection; the samples stay in the order of the files
     """
     if not paths:
         raise UsageError("no file given")
@@ -138,100 +133,73 @@ def read_options(
     )
 
 
-def open_sources(
-    paths: Sequence[PathLike | Any],
-    format: str | None,
-    limits: Limits = USUAL_LIMITS,
-    columns: Collection[str] = (),
-) -> tuple[list[tuple[Source, Reader]], list[Problem]]:
-    """Opens the sources that can be read, with their readers, and what is wrong with the others.
+class Named(Protocol):
+    """What is read from a file: it has an id that is unique over all files."""
 
-    `columns` are the fields that the user has mapped.
+    @property
+    def id(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=Named)
+
+
+class FromFiles(Generic[Item]):
+    """A lazy collection: each iteration reads the files again, from the start.
+
+    counts  errors, warnings and skipped records of the last pass, or so far of this one
     """
-    chosen = None if format is None else READERS.get(format)
-    opened: list[tuple[Source, Reader]] = []
-    problems: list[Problem] = []
-    labels: set[str] = set()
-    for source, known in _sources(paths, limits):
-        reader = chosen or (READERS.get(known) if known else None)
-        try:
-            source.check()
-            if (source.is_directory and reader is None) or (reader and not _reads(reader, source)):
-                found = _of_folder(source, reader, columns)
-            else:
-                found = [(source, reader or detect(source, columns=columns))]
-        except UnreadableError as error:
-            hint = name_hint(source.name) if source.is_missing else ""
-            problems.append(Problem(source.name, error.line, error.field, error.problem + hint))
-            continue
-        for one, _ in found:
-            one.label = _unique(one.label, labels)
-        opened += found
-    return opened, problems
+
+    def __init__(self, files: Sequence[Source], bad: Bad, keep: int = KEPT_PROBLEMS) -> None:
+        self._files = list(files)
+        self._bad = bad
+        self._keep = keep
+        self._done = 0
+        self.counts = Problems()
+
+    def _items_of(self, number: int, place: Place) -> Iterator[Item]:
+        """Yields what one of the files holds."""
+        raise NotImplementedError
+
+    def _check_file(self, number: int, place: Place, is_empty: bool) -> None:
+        """Reports what is wrong with a file as a whole, after it was read."""
+
+    def _read(self) -> Iterator[Item]:
+        self.counts = problems = Problems(self._keep)
+        self._done = 0
+        seen = IdSet()
+        for number, source in enumerate(self._files):
+            place = Place(problems, source.name)
+            before, is_empty = problems.errors, True
+            try:
+                for item in self._items_of(number, place):
+                    is_empty = False
+                    if seen.holds_or_adds(item.id):
+                        place.error("id", f"{item.id[:80]!r} occurs twice")
+                        problems.skipped += 1
+                    elif not problems.errors or self._bad == "skip":
+                        yield item
+            except UnreadableError as error:
+                place.path, place.line = error.path or place.path, error.line
+                place.error(error.field, error.problem)
+            self._done += 1
+            self._check_file(number, place, is_empty and problems.errors == before)
+        if problems.errors and self._bad == "raise":
+            errors = [problem for problem in problems.kept if problem.severity == "error"]
+            raise InputError(errors, problems.errors - len(errors))
+
+    def _read_fraction(self) -> float | None:
+        """Returns the share of the input that was read in this pass, by bytes; None where that is
+        unknown."""
+        if self._done >= len(self._files):
+            return 1.0
+        inside = self._files[self._done].fraction()
+        if inside is None and len(self._files) == 1:
+            return None
+        return (self._done + (inside or 0.0)) / len(self._files)
 
 
-def _sources(paths: Sequence[PathLike | Any], limits: Limits) -> Iterator[tuple[Source, str]]:
-    """Yields what is to be read, and the format that it is known to have."""
-    for path in paths:
-        if is_in_memory(path):
-            yield InMemory(path, limits=limits), ""
-        elif isinstance(path, str | os.PathLike):
-            for target in resolve(path):
-                yield Source(target.path, limits=limits), target.format
-        else:
-            raise UsageError(
-                f"expected names of files, lists of dicts or data frames, not a"
-                f" {type(path).__name__}"
-            )
-
-
-def _reads(reader: Reader, source: Source) -> bool:
-    """Returns whether the reader that was named takes this source whole; of a folder, it may take
-    each file instead."""
-    return not source.is_directory or reader.recognises(source)
-
-
-def _of_folder(
-    folder: Source, reader: Reader | None, columns: Collection[str]
-) -> list[tuple[Source, Reader]]:
-    """Returns a folder that a reader knows, or else the logs in it."""
-    try:
-        return [(folder, reader if reader else detect(folder, columns=columns))]
-    except UnreadableError:
-        files, others = log_files(folder.path)
-        if not files:
-            raise
-    found, strange = [], []
-    for path in files:
-        inside = path.relative_to(folder.path)
-        label = (inside.parent / stem(path)).as_posix()
-        source = folder.beside(path, label)
-        try:
-            found.append((source, reader or detect(source, columns=columns)))
-        except UnreadableError as error:
-            strange.append((path, error))
-    if not found:
-        path, first = strange[0]
-        raise UnreadableError(f"{path.name}: {first.problem}", first.line, first.field)
-    left_out = [str(path.relative_to(folder.path)) for path in (*others, *dict(strange))]
-    if left_out:
-        listed = ", ".join(left_out[:10]) + (", ..." if len(left_out) > 10 else "")
-        found[0][0].remark = folder.name, f"left out, as no reader knows it: {listed}"
-    return found
-
-
-def _unique(label: str, taken: set[str]) -> str:
-    """Two files of the same name must not give their samples the same ids."""
-    candidate, count = label, 1
-    while candidate in taken:
-        count += 1
-        candidate = f"{label}-{count}"
-    taken.add(candidate)
-    return candidate
-
-
-class Samples:
-    """A lazy collection: each iteration reads the files again, from the start."""
+class Samples(FromFiles[Sample]):
+    """The samples of some files; see `load`."""
 
     def __init__(
         self,
@@ -243,37 +211,31 @@ class Samples:
         keep: int = KEPT_PROBLEMS,
         format: str | None = None,
     ) -> None:
-        self._sources = list(sources)
+        super().__init__([source for source, _ in sources], bad, keep)
+        self._readers = [reader for _, reader in sources]
         self._format = format
         self._options = options
-        self._bad = bad
         self._limit = limit
         self._seed = seed
-        self._keep = keep
-        self._found = Problems()
-        self._done = 0
         self._given = 0
         self._selected = 0
+        self._rated: set[str] = set()
 
     @property
     def formats(self) -> dict[str, str]:
         """File -> name of its format."""
-        return {source.name: reader.name for source, reader in self._sources}
+        readers = zip(self._files, self._readers, strict=True)
+        return {source.name: reader.name for source, reader in readers}
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What was found wrong in the last pass, or so far in this one: the first 1000 each."""
-        return tuple(self._found.kept)
-
-    @property
-    def counts(self) -> Problems:
-        """How many errors, warnings and skipped records the last pass met, kept or not."""
-        return self._found
+        return tuple(self.counts.kept)
 
     @property
     def skipped(self) -> int:
         """How many records were left out because of errors in them."""
-        return self._found.skipped
+        return self.counts.skipped
 
     def fraction(self) -> float | None:
         """Returns the share of its samples that this pass has given, guessed from the bytes; None
@@ -284,33 +246,26 @@ class Samples:
             return max(self._given / self._limit, self._read_fraction() or 0.0)
         return self._read_fraction()
 
-    def _read_fraction(self) -> float | None:
-        if self._done >= len(self._sources):
-            return 1.0
-        inside = self._sources[self._done][0].fraction()
-        if inside is None and len(self._sources) == 1:
-            return None
-        return (self._done + (inside or 0.0)) / len(self._sources)
-
     def about(self) -> dict[str, Any]:
         """Returns where the samples of the last pass came from, for the manifest of a run."""
         return {
             "sources": [{"path": path, "format": name} for path, name in self.formats.items()],
-            "skipped": self._found.skipped,
-            "warnings": self._found.warnings,
+            "skipped": self.counts.skipped,
+            "warnings": self.counts.warnings,
             "read": self._options.to_record() | self._selection(),
         }
 
     def _selection(self) -> dict[str, Any]:
         """Returns what was said of the samples to take, where something was said."""
         said = {"format": self._format, "limit": self._limit, "seed": self._seed}
-        largest = {source.limits.largest_record for source, _ in self._sources} - {USUAL}
+        largest = {source.limits.largest_record for source in self._files} - {USUAL}
         said["largest_record"] = max(largest, default=None)
         kept: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
         return kept | ({"bad": self._bad} if self._bad != "raise" else {})
 
     def __iter__(self) -> Iterator[Sample]:
         self._given = 0
+        self._rated = set()
         if self._limit is None:
             return self._read()
         if self._seed is None:
@@ -323,53 +278,32 @@ class Samples:
         for self._given, sample in enumerate(samples, start=1):
             yield sample
 
-    def _check_named_qualities(self, rated: Set[str], place: Place) -> None:
-        """Refuses a scale or a rating column that does not occur in the files."""
-        if self._done < len(self._sources):
-            return
+    def _check_file(self, number: int, place: Place, is_empty: bool) -> None:
+        """Reports an empty file and, after the last one, scales and rating columns that do not
+        occur in any of them."""
         place.line = 0
-        for name in _never_rated(self._options.scales, rated):
+        if is_empty:
+            read_as = self._readers[number].name
+            place.error("", f"there is no sample in it (read as {read_as})")
+        if self._done < len(self._files):
+            return
+        for name in _never_rated(self._options.scales, self._rated):
             place.warning("scale", f"there is no rating of {name!r}")
-        for name in _never_rated(self._options.ratings, rated):
+        for name in _never_rated(self._options.ratings, self._rated):
             place.warning("rating", f"there is no rating {name!r}")
 
-    def _read(self) -> Iterator[Sample]:
-        self._found = problems = Problems(self._keep)
-        self._done = 0
-        seen = IdSet()
-        rated: set[str] = set()
-        for number, (source, _) in enumerate(self._sources):
-            place = Place(problems, source.name)
-            if source.remark is not None:
-                folder, told = source.remark
-                Place(problems, folder).warning("", told)
-            before, is_empty = problems.errors, True
-            try:
-                for sample in self._samples_of(number, place):
-                    is_empty = False
-                    if seen.holds_or_adds(sample.id):
-                        place.error("id", f"{sample.id[:80]!r} occurs twice")
-                        problems.skipped += 1
-                    elif not problems.errors or self._bad == "skip":
-                        rated.update(sample.ratings)
-                        yield sample
-            except UnreadableError as error:
-                place.path, place.line = error.path or place.path, error.line
-                place.error(error.field, error.problem)
-            if is_empty and problems.errors == before:
-                place.line = 0
-                read_as = self._sources[number][1].name
-                place.error("", f"there is no sample in it (read as {read_as})")
-            self._done += 1
-            self._check_named_qualities(rated, place)
-        if problems.errors and self._bad == "raise":
-            errors = [problem for problem in problems.kept if problem.severity == "error"]
-            raise InputError(errors, problems.errors - len(errors))
+    def _items_of(self, number: int, place: Place) -> Iterator[Sample]:
+        if (remark := self._files[number].remark) is not None:
+            folder, told = remark
+            Place(place.problems, folder).warning("", told)
+        for sample in self._samples_of(number, place):
+            self._rated.update(sample.ratings)
+            yield sample
 
     def _samples_of(self, number: int, place: Place) -> Iterator[Sample]:
         """Yields the samples of one source. Where a plugin was chosen by content and fails before
         it gives any, the reader that would have been chosen without it reads the source instead."""
-        source, reader = self._sources[number]
+        source, reader = self._files[number], self._readers[number]
         failed: PluginFailedError | None = None
         given, before = False, place.problems.errors
         try:
@@ -390,7 +324,7 @@ class Samples:
         told = f"{failed.problem}. Read as {instead.name} instead"
         place.warning("", told)
         logger.warning("%s: %s", source.name, told)
-        self._sources[number] = (source, instead)
+        self._readers[number] = instead
         yield from instead.read(source, place, self._options)
 
 

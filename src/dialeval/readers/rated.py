@@ -162,6 +162,8 @@ COLUMNS = ["query", "response", "human_score"]
 
 @dataclass(slots=True)
 class _Pair:
+    """A query and an answer while their rows are read; `line` is the first."""
+
     line: int
     said: list[float | None] = field(default_factory=list)
 

@@ -30,6 +30,8 @@ from dialeval.readers.decoding import (
 from dialeval.readers.reader import Place, UnreadableError
 from dialeval.remote import is_url, open_url
 
+PathLike = str | os.PathLike[str]
+
 HEAD = 1 << 16
 """How much of the start of a file decides on its format."""
 
@@ -37,9 +39,7 @@ HEAD = 1 << 16
 class Source:
     """One input. It can be read again and again, except standard input, which can be read once."""
 
-    def __init__(
-        self, path: str | os.PathLike[str], label: str = "", limits: Limits = USUAL_LIMITS
-    ) -> None:
+    def __init__(self, path: PathLike, label: str = "", limits: Limits = USUAL_LIMITS) -> None:
         self.limits = limits
         self.is_stdin = os.fspath(path) == "-"
         self.is_remote = is_url(os.fspath(path))
@@ -60,7 +60,7 @@ class Source:
         self.remark: tuple[str, str] | None = None
         """What is to be told of the folder that it came from: its name, and what."""
 
-    def beside(self, path: str | os.PathLike[str], label: str = "") -> Source:
+    def beside(self, path: PathLike, label: str = "") -> Source:
         """Another file that belongs to this input, with the same limits."""
         return Source(path, label, self.limits)
 
@@ -243,6 +243,8 @@ def stem(path: Path) -> str:
 
 
 class _Nothing:
+    """A stream that is at its end."""
+
     def read(self, size: int = -1, /) -> bytes:
         return b""
 

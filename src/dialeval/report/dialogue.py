@@ -64,6 +64,8 @@ class ContradictedPair:
 
 @dataclass(frozen=True)
 class NGram:
+    """An n-gram of the answers, and how often it occurs."""
+
     text: str
     count: int
 

@@ -104,6 +104,8 @@ def trained(name: str, recipe: BertRuber, setting: Setting) -> Path:
     from dialeval.training.run import train
 
     class Seeds(Progress):
+        """Reports the trainings that are finished."""
+
         def finished(self, done: int, total: int) -> None:
             setting.progress(done, total)
 

@@ -34,6 +34,8 @@ ASYNC_CONCURRENCY = 16
 
 @dataclass(frozen=True)
 class PythonOptions:
+    """The options of a `python:` system."""
+
     takes: Literal["messages", "texts"] = option("messages", "what the function is given")
 
 

@@ -1,5 +1,11 @@
 """LoRA adapters (Hu et al., ICLR 2022): a few MB, trained and saved beside a frozen model.
 
+They are made with peft, and those of `networks/low_rank.py` are not: language models and NLI
+classifiers come from transformers, with layers that only peft knows by name, and their adapters are
+saved in the two files that other tools read. The order in which peft creates its layers decides
+what a seed starts from, so only peft can train the shipped adapters again. It is also needed to
+read adapters of other kinds (`models/loading.py`).
+
 A model of which all weights were trained becomes adapters, too (`change_as_adapters`): the change
 of each linear layer is rounded to low rank by its singular values.
 """

@@ -130,6 +130,8 @@ def forget_checkpoint(directory: Path) -> None:
 
 
 class _Training:
+    """One run of the loop: the optimizer, the state and the checkpoint."""
+
     def __init__(
         self,
         learner: Learner,

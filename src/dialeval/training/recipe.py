@@ -23,13 +23,15 @@ by these names. A field without `option` is a number of the recipe that only cod
 
 This file and the recipes import no model library before a step runs, so that help texts are fast.
 
-What the training loop can be told, and how the learning rate rises and falls.
+`Settings` are the options of the training loop. Their `schedule` says how the learning rate rises
+and falls:
 
-linear    rises over the share `warmup` of all steps, then falls to 0
-noam      min(step ** -0.5, step * warmup_steps ** -1.5) (Vaswani et al., 2017); the learning rate
-          that it is a share of contains their factor d_model ** -0.5
-halving   full for `halve_after` epochs, then half the previous rate in each further one (OpenNMT)
-constant  always full
+    linear    it rises over the share `warmup` of all steps, then falls to 0
+    noam      min(step ** -0.5, step * warmup_steps ** -1.5) (Vaswani et al., 2017); the learning
+              rate that it is a share of contains their factor d_model ** -0.5
+    halving   it is full for `halve_after` epochs, then half the previous rate in each further one
+              (OpenNMT)
+    constant  it is always full
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ Schedule = Literal["linear", "noam", "halving", "constant"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What the loop itself can be told.
+    """The options of the training loop.
 
     schedule      how the learning rate rises and falls; see above
     warmup        `linear`: share of all steps over which the learning rate rises

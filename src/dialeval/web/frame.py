@@ -53,6 +53,8 @@ KINDS = {
 
 @dataclass(frozen=True)
 class StaticFile:
+    """A file of the pages: its bytes, its media type and its digest."""
+
     content: bytes
     kind: str
     digest: str

@@ -111,6 +111,8 @@ FRESH_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Known:
+    """The overview of a job as it was computed last, and when."""
+
     last: tuple[int, int]
     """The number of the last rating, and of raters: what the numbers depend on."""
     at: float

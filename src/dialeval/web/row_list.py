@@ -170,6 +170,8 @@ class ScoreCell:
 
 @dataclass(frozen=True)
 class ListedRow:
+    """A row of the list, as the template shows it."""
+
     number: int
     id: str
     system: str
@@ -192,6 +194,8 @@ class Head:
 
 @dataclass(frozen=True)
 class ListPage:
+    """A page of the list, as the template shows it."""
+
     heads: tuple[Head, ...]
     rows: tuple[ListedRow, ...]
     matching: int

@@ -54,6 +54,8 @@ class Serving:
         import uvicorn
 
         class Server(uvicorn.Server):
+            """Tells when it listens."""
+
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                 await super().startup(sockets)
                 tell(serving)

@@ -62,6 +62,8 @@ class SideRow:
 
 @dataclass(frozen=True)
 class SideBySide:
+    """The means of two runs beside each other."""
+
     rows: tuple[SideRow, ...]
     shared: int
     """Samples of the first run whose id the second has, too."""

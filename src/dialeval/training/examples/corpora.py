@@ -44,8 +44,8 @@ import numpy.typing as npt
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import UsageError
-from dialeval.sample import letters_and_digits
 from dialeval.storage import read_lines
+from dialeval.text import letters_and_digits
 
 Dialogue = tuple[str, ...]
 

@@ -35,7 +35,8 @@ import numpy as np
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
-from dialeval.sample import Rating, Sample, Turn, letters_and_digits
+from dialeval.sample import Rating, Sample, Turn
+from dialeval.text import letters_and_digits
 from dialeval.training.card import word_count
 from dialeval.training.examples.corpora import LeftOut, RatedExchanges, is_long, known_exchanges
 

@@ -26,8 +26,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from dialeval.sample import letters_and_digits
-from dialeval.text import STOP_WORDS
+from dialeval.text import STOP_WORDS, letters_and_digits
 from dialeval.training.examples.fluency import (
     drop_words,
     join,

@@ -21,7 +21,8 @@ from dialeval.metrics.mme import judged_turns
 from dialeval.model_store.presets import PRESETS
 from dialeval.models.quality_stack import Floats, asked, features_of
 from dialeval.question import Assess
-from dialeval.sample import Sample, letters_and_digits
+from dialeval.sample import Sample
+from dialeval.text import letters_and_digits
 
 PRINCIPAL = ("overall", "appropriateness", "relevance", "coherence", "engagement")
 """The quality of a set that teaches `overall`: the first of these that it has."""

@@ -60,8 +60,9 @@ from dialeval.errors import UsageError
 from dialeval.models.pair_scorer import last_words
 from dialeval.models.source import Models
 from dialeval.options import split_spec
-from dialeval.sample import Turn, letters_and_digits
+from dialeval.sample import Turn
 from dialeval.storage import cache_directory, write_json
+from dialeval.text import letters_and_digits
 from dialeval.training.examples.pair_corpus import Pair
 
 K1, B = 1.2, 0.75

@@ -123,6 +123,8 @@ class TopicPairs:
 
 @dataclass(frozen=True)
 class TopicBatch:
+    """Numbers of pairs, and for each the numbers of its wrong responses."""
+
     pairs: Numbers
     wrong: Numbers
 

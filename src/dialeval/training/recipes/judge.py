@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedRatings(Prepared[None]):
+    """The encoders that read, the rated answers, the pairs, and after `learn` what was fitted."""
+
     readers: Readers
     rated: Sequence[Rated]
     pairs: Floats

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedCorpus(Prepared[Any]):
+    """What learns, and the configuration of the judge that it becomes."""
+
     learner: JudgeCorpusLearner
     judge: QualityConfig
 

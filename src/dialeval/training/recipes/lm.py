@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedLanguageModel(Prepared[Any]):
+    """What learns, its tokenizer, and the dialogues to test on, as token ids."""
+
     learner: LanguageModelLearner
     tokenizer: Any
     test: list[list[int]]

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedMaskedLM(Prepared[Any]):
+    """What learns, and the responses that were held out."""
+
     learner: MaskedLMLearner
     held_out: dict[str, list[str]]
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedTopics(Prepared[Any]):
+    """What learns, the topics of the data, and the configuration that is saved."""
+
     learner: TopicGraphLearner
     topics: TopicData
     described: TopicGraphConfig

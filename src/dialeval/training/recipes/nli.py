@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedInference(Prepared[Any]):
+    """What learns, its tokenizer, and the pairs of sentences."""
+
     learner: InferenceLearner
     tokenizer: Any
     pairs: InferencePairs

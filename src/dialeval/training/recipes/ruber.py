@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedRuber(Prepared[Any]):
+    """What learns, the corpus of pairs, and the configuration that is saved."""
+
     learner: RuberLearner
     corpus: PairCorpus
     described: RuberConfig

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedSeq2Seq(Prepared[Any]):
+    """What learns, its tokenizer, and the pairs to test on."""
+
     learner: Seq2SeqLearner
     tokenizer: Any
     test: list[ReplyPair]

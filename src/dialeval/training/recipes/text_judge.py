@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedJudge(Prepared[Any]):
+    """What learns, and the examples to train, validate and test on."""
+
     learner: JudgeLearner[Any, Any]
     sets: ExampleSets
 
