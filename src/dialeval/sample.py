@@ -31,12 +31,14 @@ class Rating:
     """What people said about one quality of one sample: one number per rater, None for silence.
 
     `raters` names the people in the order of `values`; it is empty where the data does not.
-    `scale` is the lowest and highest rating that could be given, None where unknown.
+    `scale` is the lowest and highest rating that could be given, None where unknown. `comments` is
+    what the people wrote beside their numbers, in the same order; it is empty where nobody did.
     """
 
     values: tuple[float | None, ...]
     scale: tuple[float, float] | None = None
     raters: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
 
     @property
     def given(self) -> tuple[float, ...]:
@@ -156,6 +158,7 @@ class Sample:
             texts += [part for turn in found.context for part in (turn.text, turn.speaker)]
             texts += [part for one in found.variants for part in (one.query, one.response)]
             numbers = [value for rating in found.ratings.values() for value in rating.values]
+            texts += [text for rating in found.ratings.values() for text in rating.comments]
         except (KeyError, TypeError, AttributeError, LookupError) as error:
             raise ValueError(f"not a sample: {error}") from error
         if not all(isinstance(text, str) for text in texts):
@@ -176,6 +179,8 @@ def _rating_record(rating: Rating) -> dict[str, Any]:
         record["scale"] = list(rating.scale)
     if rating.raters:
         record["raters"] = list(rating.raters)
+    if rating.comments:
+        record["comments"] = list(rating.comments)
     return record
 
 
@@ -185,4 +190,5 @@ def _rating(record: Mapping[str, Any]) -> Rating:
         values=tuple(record["values"]),
         scale=(scale[0], scale[1]) if scale else None,
         raters=tuple(record.get("raters") or ()),
+        comments=tuple(record.get("comments") or ()),
     )

@@ -244,6 +244,7 @@ def sample_schema() -> pa.Schema:
             "values": pa.list_(pa.float64()),
             "scale": pa.list_(pa.float64()),
             "raters": pa.list_(text),
+            "comments": pa.list_(text),
         }
     )
     return pa.schema(
@@ -303,11 +304,19 @@ def table_to_samples(table: pa.Table | pa.RecordBatch) -> Iterator[Sample]:
 
 
 def _rating_row(rating: Rating) -> dict[str, Any]:
-    return {"values": rating.values, "scale": rating.scale, "raters": rating.raters}
+    return {
+        "values": rating.values,
+        "scale": rating.scale,
+        "raters": rating.raters,
+        "comments": rating.comments,
+    }
 
 
 def _rating_value(row: dict[str, Any]) -> Rating:
     scale = row["scale"]
     return Rating(
-        tuple(row["values"]), (scale[0], scale[1]) if scale else None, tuple(row["raters"])
+        tuple(row["values"]),
+        (scale[0], scale[1]) if scale else None,
+        tuple(row["raters"]),
+        tuple(row.get("comments") or ()),
     )

@@ -53,6 +53,18 @@ def test_a_damaged_rating_is_named_and_the_others_come_out(tmp_path, job, wrong)
     store.close()
 
 
+@pytest.mark.parametrize("wrong", ["", "{", "3", "null", b"\xff", "[" * 100_000])
+def test_a_damaged_comment_is_named_and_its_rating_comes_out(tmp_path, wrong):
+    path = rated(tmp_path / "ratings.db", rating_job())
+    spoil(path, "UPDATE ratings SET comment = ? WHERE number = 3", wrong)
+    store = open_store(str(path), read_only=True)
+    assert [one.comment for one in store.counted()] == [""] * 12
+    assert list(store.damaged) == [
+        f"{path}: the comment of rating 3 of rater-1 is damaged and was left out"
+    ]
+    store.close()
+
+
 @pytest.mark.parametrize("wrong", [b"", b"\xff", ""])
 def test_a_rater_whose_name_is_damaged_has_the_usual_one(tmp_path, wrong):
     path = rated(tmp_path / "ratings.db", rating_job())

@@ -153,6 +153,45 @@ def test_what_is_exported_is_read_again(rated, tmp_path, to):
     assert again[0].context == (Turn("What about 0?", "user" if to != "csv" else ""),)
 
 
+def test_comments_go_where_ratings_go(tmp_path):
+    store = create_store(str(tmp_path / "ratings.db"), rating_job(3), 2)
+    rate_all(store, value)
+    first = store.raters()[0]
+    showing = store.show(first, 2)
+    store.save(first, 2, value(first, showing), "new", "=He said so before.")
+    ident = showing.task.samples[0].id
+    assert [(one.rater, one.page, one.shown, one.text) for one in overview(store).comments] == [
+        ("rater-1", 2, (ident,), "=He said so before.")
+    ]
+    wanted = ("=He said so before.", "")
+    for to in ("jsonl", "parquet"):
+        export_ratings(store, to, tmp_path / f"out.{to}")
+        again = {sample.id: sample for sample in dialeval.load(tmp_path / f"out.{to}")}
+        assert again[ident].ratings["overall"].comments == wanted
+        assert again[ident].ratings["natural"].comments == ()
+        assert sum(bool(one.ratings["overall"].comments) for one in again.values()) == 1
+    export_ratings(store, "csv", tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        cells = [row["comment__rater-1"] for row in csv.DictReader(file) if row["id"] == ident]
+    assert cells == ["'=He said so before."]
+    said = [record.get("comment") for record in answer_records(store)]
+    assert [comment for comment in said if comment] == ["=He said so before."]
+
+
+def test_what_is_said_of_a_comparison_stands_with_both_answers(tmp_path):
+    store = create_store(str(tmp_path / "r.db"), comparison_job(1, ("a", "b", "c")), 1)
+    (rater,) = store.raters()
+    for position in (1, 2, 3):
+        pair = "".join(s.system for s in store.show(rater, position).task.samples)
+        store.save(rater, position, {"preference": 1.0}, "s", pair)
+    found = {s.system: s.ratings["preference"].comments for s in rated_samples(store)}
+    assert {system: set(*map(str.split, said)) for system, said in found.items()} == {
+        "a": {"ab", "ac"},
+        "b": {"ab", "bc"},
+        "c": {"ac", "bc"},
+    }
+
+
 def test_the_database_is_read_as_it_is(rated):
     again = list(dialeval.load(rated.address.path))
     assert again == list(rated_samples(rated))
@@ -206,7 +245,7 @@ def hostile_store(tmp_path):
     store = create_store(str(tmp_path / "h.db"), design([RatingMaterial("h", samples)], job).job, 1)
     (rater,) = store.raters()
     for position in range(1, len(texts) + 1):
-        store.save(rater, position, {"overall": 3}, "s")
+        store.save(rater, position, {"overall": 3}, "s", texts[position - 1])
     return store, texts
 
 

@@ -52,6 +52,20 @@ def test_a_changed_mind_is_a_new_row_and_the_last_one_counts(place):
     assert counted(store) == {("rater-1", 1): BAD}
 
 
+def test_a_comment_is_kept_with_its_rating_and_the_last_one_counts(place):
+    store = create_store(place, rating_job(), 1)
+    (rater,) = store.raters()
+    hostile = "</textarea>\x00\ud800 'quoted'; DROP TABLE ratings\n" + "\u202e"
+    store.save(rater, 1, GOOD, "a", hostile)
+    assert store.save(rater, 1, GOOD, "a", hostile).is_repeat
+    assert store.show(rater, 1).comment == hostile
+    assert not store.save(rater, 1, GOOD, "a", "Better so.").is_repeat
+    store.save(rater, 2, GOOD, "b")
+    assert [one.comment for one in open_store(place).counted()] == ["Better so.", ""]
+    with pytest.raises(UsageError, match="at most 2000 characters"):
+        store.save(rater, 1, GOOD, "c", "x" * 2001)
+
+
 def test_a_submission_that_comes_twice_counts_once(place):
     store = create_store(place, rating_job(), 1)
     (rater,) = store.raters()
@@ -242,9 +256,19 @@ def test_a_foreign_database_is_told_apart_and_left_alone(tmp_path):
 def test_a_format_of_the_future_is_refused(place):
     store = create_store(place, rating_job(), 1)
     with writing(store.engine, store.address) as connection:
-        connection.execute(text("UPDATE dialeval_rating SET value='2' WHERE name='schema_version'"))
-    with pytest.raises(UsageError, match="format 2; this dialeval reads format 1"):
+        connection.execute(text("UPDATE dialeval_rating SET value='3' WHERE name='schema_version'"))
+    with pytest.raises(UsageError, match="format 3; this dialeval reads format 2"):
         open_store(place)
+
+
+def test_a_database_without_comments_is_refused_with_a_way_out(tmp_path):
+    path = str(tmp_path / "ratings.db")
+    store = create_store(path, rating_job(), 1)
+    with writing(store.engine, store.address) as connection:
+        connection.execute(text("UPDATE dialeval_rating SET value='1' WHERE name='schema_version'"))
+        connection.execute(text("ALTER TABLE ratings DROP COLUMN comment"))
+    with pytest.raises(UsageError, match=r"format 1; .* Use the version of dialeval that made it"):
+        open_store(path)
 
 
 def test_where_there_is_nothing_there_is_no_store(tmp_path, place):
@@ -287,7 +311,8 @@ def test_the_database_knows_no_person(place):
     with reading(store.engine, store.address) as connection:
         row = connection.execute(text("SELECT * FROM ratings")).keys()
     assert set(row) == {
-        "number", "rater", "position", "submission", "revision", "answers", "saved_at",
+        "number", "rater", "position", "submission", "revision", "answers", "comment",
+        "saved_at",
     }  # fmt: skip
 
 

@@ -52,6 +52,14 @@ def scored(metric, parts, value=0.5, **fields):
     return dialogue_view(given, [record(metric)])
 
 
+def test_what_raters_wrote_stands_beside_their_ratings():
+    given = {"values": [1, 2, 3], "scale": None, "raters": ["ann", "bob", "cy"]}
+    rated = [("overall", given | {"comments": ["", "No.", "Yes."]}), ("natural", given)]
+    view = dialogue_view(row(ratings=rated), [])
+    assert [(one.rater, one.text) for one in view.comments] == [("bob", "No."), ("cy", "Yes.")]
+    assert dialogue_view(row(ratings=[("overall", given)]), []).comments == ()
+
+
 def test_a_word_has_the_log_probability_of_its_tokens():
     parts = {"log_probs": [-1.0, -2.0, -4.5], "starts": [0, 2, 5], "ends": [2, 5, 9]}
     view = scored(Worded(), parts, response="Hello you")

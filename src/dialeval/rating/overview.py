@@ -87,14 +87,30 @@ class Preferences:
 
 
 @dataclass(frozen=True)
+class Comment:
+    """What a rater wrote on a page; `shown` are the ids of the samples on it."""
+
+    rater: str
+    page: int
+    shown: tuple[str, ...]
+    text: str
+
+
+MOST_COMMENTS = 100
+"""The last ones are shown; an export has all."""
+
+
+@dataclass(frozen=True)
 class Overview:
-    """The content of the organiser's page."""
+    """The content of the organiser's page. `comments` are the last ones of all `commented`."""
 
     raters: tuple[RaterProgress, ...]
     agreement: tuple[QualityAgreement, ...]
     preferences: tuple[Preferences, ...]
     tasks: int
     checks: int
+    commented: int
+    comments: tuple[Comment, ...]
 
     @property
     def pages(self) -> Share:
@@ -122,6 +138,22 @@ def overview(store: Store) -> Overview:
         else (),
         len(tasks) - len(checks),
         len(checks),
+        sum(bool(one.comment) for one in counted),
+        _comments(counted, tasks),
+    )
+
+
+def _comments(counted: Sequence[Counted], tasks: Mapping[int, Task]) -> tuple[Comment, ...]:
+    """Returns the last comments, the newest first."""
+    written = sorted((one for one in counted if one.comment), key=lambda one: -one.number)
+    return tuple(
+        Comment(
+            one.rater,
+            one.position,
+            tuple(s.id for s in tasks[one.task].samples) if one.task in tasks else (),
+            one.comment,
+        )
+        for one in written[:MOST_COMMENTS]
     )
 
 

@@ -2,10 +2,12 @@
 
 If samples were rated, a sample has one number per rater and quality. If answers were compared, an
 answer has the share of its comparisons that it won for each rater, from 0 to 1, where a tie is half
-a win. Attention checks and repeated tasks are no ratings and are left out.
+a win. Attention checks and repeated tasks are no ratings and are left out. What a rater wrote
+beside the answers stands with the first quality.
 
 jsonl, csv, parquet   one record per sample, as `agree`, `raters` and `load` read it. In a table a
-                      rater has a column for each quality: `rating_overall__rater-1`
+                      rater has a column for each quality, `rating_overall__rater-1`, and in CSV
+                      one for comments, `comment__rater-1`
 answers               one line of JSON for each answer that counts: who, when, on which page, in
                       which order, attention check or not
 
@@ -34,6 +36,9 @@ from dialeval.text import neutralise
 Said = dict[str, dict[str, list[float]]]
 """Quality -> rater -> numbers."""
 
+Wrote = dict[str, list[str]]
+"""Rater -> comments."""
+
 
 def rated_samples(store: Store) -> Iterator[Sample]:
     """Yields every sample of the job, with its ratings so far."""
@@ -41,16 +46,23 @@ def rated_samples(store: Store) -> Iterator[Sample]:
     names = sorted({one.rater for of_task in answers.values() for one in of_task}, key=_by_number)
     samples: dict[str, Sample] = {}
     said: dict[str, Said] = {}
+    wrote: dict[str, Wrote] = {}
     for task in store.tasks("sample"):
         for place, sample in enumerate(task.samples):
             samples.setdefault(sample.id, sample)
-            _add(said.setdefault(sample.id, {}), answers.get(task.number, []), place)
+            given = answers.get(task.number, [])
+            _add(said.setdefault(sample.id, {}), given, place)
+            for one in given:
+                if one.comment:
+                    wrote.setdefault(sample.id, {}).setdefault(one.rater, []).append(one.comment)
         if store.job.kind == "rate":
             sample = task.samples[0]
-            yield replace(sample, ratings=_ratings(store.job, said.pop(sample.id), names))
+            own = _ratings(store.job, said.pop(sample.id), wrote.pop(sample.id, {}), names)
+            yield replace(sample, ratings=own)
     if store.job.kind == "compare":
         for ident, sample in samples.items():
-            yield replace(sample, ratings=_ratings(store.job, said[ident], names))
+            own = _ratings(store.job, said[ident], wrote.get(ident, {}), names)
+            yield replace(sample, ratings=own)
 
 
 def scores_of(store: Store) -> dict[str, dict[str, float | None]]:
@@ -108,8 +120,9 @@ def _add(said: Said, answers: list[Counted], place: int) -> None:
             said.setdefault(quality, {}).setdefault(one.rater, []).append(share)
 
 
-def _ratings(job: Job, said: Said, names: list[str]) -> dict[str, Rating]:
-    ratings = {}
+def _ratings(job: Job, said: Said, wrote: Wrote, names: list[str]) -> dict[str, Rating]:
+    ratings: dict[str, Rating] = {}
+    comments = tuple("\n".join(wrote.get(name, ())) for name in names) if wrote else ()
     for quality in job.qualities:
         by_rater = said.get(quality.name, {})
         values = tuple(
@@ -118,7 +131,7 @@ def _ratings(job: Job, said: Said, names: list[str]) -> dict[str, Rating]:
         )
         scale = (0.0, 1.0) if job.kind == "compare" else (float(quality.low), float(quality.high))
         if by_rater:
-            ratings[quality.name] = Rating(values, scale, tuple(names))
+            ratings[quality.name] = Rating(values, scale, tuple(names), () if ratings else comments)
     return ratings
 
 
@@ -163,6 +176,7 @@ def answer_records(store: Store) -> Iterator[dict[str, Any]]:
                 "kind": f"damaged task {one.task}",
                 "shown": [],
                 "answers": dict(one.answers),
+                **({"comment": one.comment} if one.comment else {}),
                 "saved_at": one.saved_at,
             }
             continue
@@ -177,6 +191,8 @@ def answer_records(store: Store) -> Iterator[dict[str, Any]]:
             record["systems"] = [sample.system for sample in task.samples]
             record["first"] = ids[0]
         record["answers"] = dict(one.answers)
+        if one.comment:
+            record["comment"] = one.comment
         if task.kind == "check":
             record["passed"] = store.job.passes(one.answers)
         yield record | {"saved_at": one.saved_at}
@@ -216,15 +232,28 @@ def _write_csv(store: Store, file: IO[str], raw: bool) -> None:
     }
     writer = csv.writer(file)
     texts = ("id", "dialogue", "item", "system", "context", "response")
-    writer.writerow([*texts, *map(protect, columns.values())])
+    written = [f"comment__{rater}" for rater in raters]
+    writer.writerow([*texts, *map(protect, columns.values()), *map(protect, written)])
     for sample in rated_samples(store):
         given = {
             (quality, rater): value
             for quality, rating in sample.ratings.items()
             for rater, value in zip(rating.raters, rating.values, strict=True)
         }
+        comments = {
+            rater: comment
+            for rating in sample.ratings.values()
+            for rater, comment in zip(rating.raters, rating.comments, strict=False)
+        }
         ratings = [_number(given.get(key)) for key in columns]
-        writer.writerow([*(protect(_storable(text)) for text in _texts(sample)), *ratings])
+        said = [comments.get(rater, "") for rater in raters]
+        writer.writerow(
+            [
+                *(protect(_storable(text)) for text in _texts(sample)),
+                *ratings,
+                *(protect(_storable(text)) for text in said),
+            ]
+        )
 
 
 def _texts(sample: Sample) -> tuple[str, ...]:

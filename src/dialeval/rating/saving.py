@@ -82,11 +82,12 @@ MOST_TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """`answers` is JSON; `name` is the browser's name for this submission."""
+    """`answers` and `comment` are JSON; `name` is the browser's name for this submission."""
 
     rater: int
     position: int
     answers: str
+    comment: str
     name: str
 
     @property
@@ -128,20 +129,29 @@ def _save(connection: Connection, batch: Sequence[Submission]) -> list[Saved]:
     """Saves any number of submissions with two statements: read the known ones, insert the new
     ones."""
     given = schema.ratings.c
-    known: dict[tuple[int, int, str], tuple[int, str]] = {}
+    known: dict[tuple[int, int, str], tuple[int, tuple[str, str]]] = {}
     for row in connection.execute(
-        select(given.rater, given.position, given.submission, given.revision, given.answers)
+        select(
+            given.rater,
+            given.position,
+            given.submission,
+            given.revision,
+            given.answers,
+            given.comment,
+        )
         .where(tuple_(given.rater, given.position, given.submission).in_([o.key for o in batch]))
         .order_by(given.number)
     ):
-        known[row.rater, row.position, row.submission] = (row.revision, row.answers)
+        said = (row.answers, row.comment)
+        known[row.rater, row.position, row.submission] = (row.revision, said)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     new, saved = [], []
     for one in batch:
-        revision, answers = known.get(one.key, (-1, ""))
-        saved.append(Saved(is_repeat=answers == one.answers))
-        if answers != one.answers:
-            known[one.key] = (revision + 1, one.answers)
+        revision, said = known.get(one.key, (-1, ("", "")))
+        says = (one.answers, one.comment)
+        saved.append(Saved(is_repeat=said == says))
+        if said != says:
+            known[one.key] = (revision + 1, says)
             new.append(
                 {
                     "rater": one.rater,
@@ -149,6 +159,7 @@ def _save(connection: Connection, batch: Sequence[Submission]) -> list[Saved]:
                     "submission": one.name,
                     "revision": revision + 1,
                     "answers": one.answers,
+                    "comment": one.comment,
                     "saved_at": now,
                 }
             )

@@ -25,7 +25,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MARK = "dialeval_rating"
 """The table that tells a rating database from any other."""
 
@@ -78,6 +78,7 @@ ratings = Table(
     Column("submission", Text, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("answers", Text, nullable=False),
+    Column("comment", Text, nullable=False),
     Column("saved_at", Text, nullable=False),
     UniqueConstraint("rater", "position", "submission", "revision"),
     ForeignKeyConstraint(["rater", "position"], ["assignments.rater", "assignments.position"]),

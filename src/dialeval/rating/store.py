@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
 LONGEST_SUBMISSION = 100
+LONGEST_COMMENT = 2000
+"""Characters that a rater may write beside an answer."""
 LAST_POSITION = 2**31 - 1
 """A larger number does not fit into the column of a database."""
 MOST_REMEMBERED = 200_000
@@ -49,6 +51,7 @@ class Showing:
     task: Task
     answers: Answers | None
     """What the rater said here before."""
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class Counted:
     is_repeat: bool
     is_flipped: bool
     answers: Answers
+    comment: str
     saved_at: str
 
 
@@ -187,20 +191,25 @@ class Store:
             row = connection.execute(
                 select(schema.tasks).where(schema.tasks.c.number == assignment.task)
             ).one()
-            said = connection.scalar(
-                select(given.answers)
+            said = connection.execute(
+                select(given.answers, given.comment)
                 .where(given.rater == rater.number, given.position == position)
                 .order_by(given.number.desc())
                 .limit(1)
-            )
+            ).first()
         if (task := _task(row)) is None:
             raise JobError(
                 f"{self.address.shown}: task {row.number} is damaged and cannot be shown. All"
                 " ratings are kept; put back a copy of the database to rate this one, too."
             )
-        return Showing(assignment, task, _answers(said, self.job) if said else None)
+        if said is None:
+            return Showing(assignment, task, None)
+        answers, comment = _answers(said.answers, self.job), _comment(said.comment)
+        return Showing(assignment, task, answers, comment or "")
 
-    def save(self, rater: Rater, position: int, answers: Answers, submission: str) -> Saved:
+    def save(
+        self, rater: Rater, position: int, answers: Answers, submission: str, comment: str = ""
+    ) -> Saved:
         """On the disk when it returns. The same submission with the same answers counts once.
 
         A form that is sent again with other answers (a browser without scripts went back) is a
@@ -210,8 +219,11 @@ class Store:
             raise UsageError("these are no complete answers to what is asked here")
         if not 0 < len(submission) <= LONGEST_SUBMISSION or not submission.isascii():
             raise UsageError("the submission has no proper name")
+        if len(comment) > LONGEST_COMMENT:
+            raise UsageError(f"a comment has at most {LONGEST_COMMENT} characters")
         text = json.dumps({name: float(answers[name]) for name in sorted(answers)})
-        return self._commit(Submission(rater.number, position, text, submission))
+        said = Submission(rater.number, position, text, json.dumps(comment), submission)
+        return self._commit(said)
 
     def last_number(self) -> int:
         """Returns the number of the last rating; it grows with each of them."""
@@ -233,6 +245,7 @@ class Store:
                 own.is_repeat,
                 own.is_flipped,
                 given.answers,
+                given.comment,
                 given.saved_at,
             )
             .join(schema.raters, schema.raters.c.number == given.rater)
@@ -251,7 +264,9 @@ class Store:
             if (answers := _answers(row.answers, self.job)) is None:
                 self._lacks(f"rating {row.number} of {name}")
                 continue
-            record = {**row._mapping, "rater": name, "answers": answers}
+            if (comment := _comment(row.comment)) is None:
+                self._lacks(f"the comment of rating {row.number} of {name}")
+            record = {**row._mapping, "rater": name, "answers": answers, "comment": comment or ""}
             del record["rater_number"]
             found.append(Counted(**{**record, "saved_at": str(row.saved_at)}))
         return found
@@ -308,3 +323,12 @@ def _answers(text: str, job: Job) -> Answers | None:
         return answers if isinstance(answers, dict) and job.allows(answers) else None
     except (ValueError, TypeError, RecursionError):
         return None
+
+
+def _comment(text: str) -> str | None:
+    """Returns what a rater wrote; None if it is damaged."""
+    try:
+        comment = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return comment if isinstance(comment, str) and len(comment) <= LONGEST_COMMENT else None

@@ -5,6 +5,7 @@ Values are checked: they are numbers, finite, within their scale, one per rater.
     "ratings": {"overall": 4}                               one anonymous rater
     "ratings": {"overall": [4, 5, null]}                    three; the last gave no answer
     "ratings": {"overall": {"values": [4, 5], "scale": [1, 5], "raters": ["ann", "bob"]}}
+    "ratings": {"overall": {"values": [4, 2], "comments": ["", "He said so before."]}}
 
 An answer that is no number ("N/A (No errors)" in the FED data) becomes None, with a warning, so
 that the other raters keep their places. A number outside its scale, an infinite one or a true/false
@@ -41,6 +42,7 @@ from dialeval.sample import Rating, Ratings
 Scale = tuple[float, float]
 
 NO_SCALES: Mapping[str, Scale] = {}
+KEYS = frozenset({"values", "scale", "raters", "comments"})
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 
@@ -69,14 +71,16 @@ def rating(value: object, field: str, place: Place, scale: Scale | None) -> Rati
     """Reads one quality, in any of the three forms above. A scale given here wins over the
     record's."""
     raters: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
     if isinstance(value, dict):
-        if unknown := sorted(set(map(str, value)) - {"values", "scale", "raters"}):
-            place.error(field, f"unknown key {unknown[0]!r}: expected values, scale, raters")
+        if unknown := sorted(set(map(str, value)) - KEYS):
+            place.error(field, f"unknown key {unknown[0]!r}: expected {', '.join(sorted(KEYS))}")
         if "values" not in value:
             place.error(f"{field}.values", "missing")
         own = _scale(value.get("scale"), f"{field}.scale", place)
         scale = scale or own
         raters = _raters(value.get("raters"), f"{field}.raters", place)
+        comments = _comments(value.get("comments"), f"{field}.comments", place)
         value = value.get("values", [])
         if not isinstance(value, list):
             place.error(f"{field}.values", expected("a list of numbers", value))
@@ -88,7 +92,9 @@ def rating(value: object, field: str, place: Place, scale: Scale | None) -> Rati
     )
     if raters and len(raters) != len(numbers):
         place.error(f"{field}.raters", f"{len(raters)} raters for {len(numbers)} ratings")
-    return Rating(numbers, scale, raters)
+    if comments and len(comments) != len(numbers):
+        place.error(f"{field}.comments", f"{len(comments)} comments for {len(numbers)} ratings")
+    return Rating(numbers, scale, raters, comments)
 
 
 def number(value: object, field: str, place: Place, scale: Scale | None = None) -> float | None:
@@ -133,6 +139,15 @@ def _scale(value: object, field: str, place: Place) -> Scale | None:
             return low, high
     place.error(field, "expected [lowest, highest]")
     return None
+
+
+def _comments(value: object, field: str, place: Place) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(one, str | None) for one in value):
+        place.error(field, expected("a list of texts", value))
+        return ()
+    return tuple(one or "" for one in value) if any(value) else ()
 
 
 def _raters(value: object, field: str, place: Place) -> tuple[str, ...]:

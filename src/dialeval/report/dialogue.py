@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, Literal
 
 from dialeval.metrics.diversity import count_ngrams
@@ -254,6 +255,14 @@ class RatingView:
 
 
 @dataclass(frozen=True)
+class CommentView:
+    """What a rater wrote; `rater` is empty where nobody knows."""
+
+    rater: str
+    text: str
+
+
+@dataclass(frozen=True)
 class VariantView:
     """A variant of a probed query, and the answer to it."""
 
@@ -280,6 +289,7 @@ class DialogueView:
     variants: tuple[VariantView, ...]
     metrics: tuple[MetricView, ...]
     ratings: tuple[RatingView, ...]
+    comments: tuple[CommentView, ...]
     snippet: str
 
     def value(self, label: str) -> float | None:
@@ -328,6 +338,12 @@ def dialogue_view(
         ),
         metrics=shown,
         ratings=tuple(_rating(quality, given) for quality, given in row["ratings"] or ()),
+        comments=tuple(
+            CommentView(rater or "", text[:MOST_CHARACTERS])
+            for _, given in row["ratings"] or ()
+            for rater, text in zip_longest(given["raters"] or (), given.get("comments") or ())
+            if text
+        ),
         snippet=_snippet(last),
     )
 

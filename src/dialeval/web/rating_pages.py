@@ -32,7 +32,7 @@ from starlette.routing import BaseRoute, Route
 from dialeval.rating.job import FIRST, PREFERENCE, SECOND, TIE, Answers, Job, Quality
 from dialeval.rating.overview import Overview, overview
 from dialeval.rating.results import export_text
-from dialeval.rating.store import Rater, Showing, Store
+from dialeval.rating.store import LONGEST_COMMENT, Rater, Showing, Store
 from dialeval.report.dialogue import DialogueView, dialogue_view
 from dialeval.sample import Sample
 from dialeval.web.frame import check_csrf, render
@@ -221,7 +221,7 @@ class RaterViews:
         chosen = {}
         if showing.answers is not None:
             chosen = _chosen(self._store.job, showing.answers, showing.assignment.flipped)
-        return self._task_page(request, rater, showing, chosen)
+        return self._task_page(request, rater, showing, chosen, showing.comment)
 
     async def save(self, request: Request) -> Response:
         rater = await run_in_threadpool(self._rater, request)
@@ -240,13 +240,23 @@ class RaterViews:
         }
         answers = _answers(self._store.job, chosen, assignment.flipped)
         wants_json = request.headers.get("accept", "").startswith("application/json")
+        comment = form.get("comment", "").replace("\r\n", "\n").strip()
+        problem = ""
         if answers is None:
             problem = "Nothing was saved: answer every question first."
+        elif len(comment) > LONGEST_COMMENT:
+            problem = (
+                f"Nothing was saved: the comment has {len(comment):,} characters, and at most"
+                f" {LONGEST_COMMENT:,} are kept."
+            )
+        if answers is None or problem:
             if wants_json:
                 return JSONResponse({"saved": False, "problem": problem}, 422)
             showing = self._showing(request, rater)
-            return self._task_page(request, rater, showing, chosen, problem, status_code=422)
-        self._store.save(rater, position, answers, form.get("submission", ""))
+            return self._task_page(
+                request, rater, showing, chosen, comment, problem, status_code=422
+            )
+        self._store.save(rater, position, answers, form.get("submission", ""), comment)
         target = f"{_home(rater)}/{self._next_page(rater, position)}?saved={position}"
         if wants_json:
             return JSONResponse({"saved": True, "next": target})
@@ -277,6 +287,7 @@ class RaterViews:
         rater: Rater,
         showing: Showing,
         chosen: Mapping[str, str],
+        comment: str,
         problem: str = "",
         status_code: int = 200,
     ) -> Response:
@@ -301,6 +312,8 @@ class RaterViews:
             showing=showing,
             task=blind(showing),
             questions=questions,
+            comment=comment,
+            longest_comment=LONGEST_COMMENT,
             submission=secrets.token_urlsafe(16),
             problem=problem,
             saved=int(saved) if saved.isascii() and saved.isdecimal() and len(saved) < 8 else 0,

@@ -65,6 +65,32 @@ def test_an_incomplete_form_saves_nothing_and_keeps_what_was_chosen(site, answer
     assert here.store.last_number() == 0
 
 
+def test_a_comment_is_optional_and_shown_to_its_rater_and_the_organiser(site):
+    here = site(rating_job())
+    path = f"{here.rater()}/1"
+    answers = {"q0": "4", "q1": "2"}
+    send(here, path, ask(here.address, path), {**answers, "comment": " Two\r\nlines <b>. "})
+    assert here.store.show(here.store.raters()[0], 1).comment == "Two\nlines <b>."
+    assert ">\nTwo\nlines &lt;b&gt;.</textarea>" in ask(here.address, path).text
+    assert "Two\nlines &lt;b&gt;.</td>" in ask(here.address, here.organiser).text
+    assert "lines" not in ask(here.address, f"{here.rater(2)}/1").text
+
+
+def test_a_comment_that_is_too_long_saves_nothing_and_is_kept_on_the_page(site):
+    here = site(rating_job())
+    path = f"{here.rater()}/1"
+    form = {"q0": "4", "q1": "2", "comment": "x" * 2001}
+    page = ask(here.address, path)
+    done = send(here, path, page, form)
+    assert done.status == 422
+    assert "the comment has 2,001 characters, and at most 2,000 are kept" in done.text
+    assert "x" * 2001 in done.text
+    assert 'value="4" required checked' in done.text
+    told = send(here, path, page, form, Accept="application/json")
+    assert "2,001 characters" in json.loads(told.text)["problem"]
+    assert here.store.last_number() == 0
+
+
 def test_a_form_of_another_site_is_refused(site):
     here = site(rating_job())
     path = f"{here.rater()}/1"
@@ -180,6 +206,9 @@ def test_hostile_text_stays_text_on_every_page(site, kind):
     hostile = Job(kind, (replace(qualities[0], description=MARKUP[3]),), title=MARKUP[1],
                   instructions=MARKUP[2])  # fmt: skip
     here = site(design(sides, hostile).job, 1)
+    (rater,) = here.store.raters()
+    for position, text in enumerate(texts, 1):
+        here.store.save(rater, position, {qualities[0].name: 1.0}, "s", text)
     own = ("<script defer src=", "<script")
     pages = [f"{here.rater()}/{n}" for n in range(1, len(texts) + 1)]
     for path in (*pages, here.rater(), f"{here.rater()}/pause", here.organiser):

@@ -88,6 +88,7 @@ async function send(body) {
       });
       if (answer.ok) return (await answer.json()).next;
       if (answer.status === 403) throw new Refusal("Not saved: this page is out of date. Load it again.");
+      if (answer.status === 422) throw new Refusal((await answer.json()).problem);
       if (answer.status < 500 && answer.status !== 429) {
         throw new Refusal("Not saved: the server did not take it. Load the page again.");
       }
@@ -128,6 +129,7 @@ async function submit(event) {
 
 function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || isSaving) return;
+  if (event.target.closest("textarea")) return; // there, digits are digits
   const name = event.key;
   if (/^[0-9]$/.test(name)) rate(name);
   else if (name === "ArrowDown") step(1);
@@ -143,6 +145,7 @@ function key(event) {
 
 form.addEventListener("submit", submit);
 form.addEventListener("change", renew);
+form.addEventListener("input", renew);
 form.addEventListener("focusin", (event) => mark(event.target.closest("fieldset")));
 document.addEventListener("keydown", key);
 window.addEventListener("beforeunload", (event) => {
