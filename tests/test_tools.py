@@ -205,3 +205,129 @@ def test_texts_under_other_names_are_named_with_columns(tmp_path):
         list(dialeval.load(path))
     (one,) = dialeval.load(path, columns={"response": "bot"})
     assert one.response == "Hi."
+
+
+# With the packages themselves, where they are installed: `pip install langfuse argilla
+# label-studio-sdk wandb mlflow`. None of them talks to a server here.
+
+
+own_warnings = pytest.mark.filterwarnings("ignore")
+"""What other packages do that is deprecated is not our concern."""
+
+
+def real(name: str) -> Any:
+    return pytest.importorskip(name, reason=f"needs the package {name}")
+
+
+@own_warnings
+def test_langfuse_itself_takes_the_scores(run, tmp_path):
+    request = real("langfuse.api").CreateScoreRequest
+    parse = real("langfuse.api.core.pydantic_utilities").parse_obj_as
+    dialeval.export(run, to="langfuse", out=tmp_path / "scores.json")
+    for score in json.loads((tmp_path / "scores.json").read_text()):
+        taken = parse(request, score)
+        assert (taken.trace_id, taken.value) == (score["traceId"], score["value"])
+        assert taken.data_type.value == "NUMERIC"
+
+
+@own_warnings
+def test_argilla_itself_reads_the_records(run, tmp_path):
+    records = real("argilla.records._io")
+    path = tmp_path / "records.json"
+    dialeval.export(run, to="argilla", out=path)
+    first, second = records.JsonIO._records_from_json(path)  # `records.from_json` adds a server
+    assert (first.id, second.id) == ("t1", "t2")
+    assert first.fields["response"] == "Ahoy there"
+    assert first.metadata["length"] == 2.0
+    assert first.api_model().external_id == "t1"
+
+
+@own_warnings
+def test_what_argilla_itself_writes_is_read_with_its_ratings(tmp_path):
+    argilla = real("argilla")
+    from uuid import UUID
+
+    ann, bob = UUID(int=1), UUID(int=2)
+    record = argilla.Record(
+        id="r1",
+        fields={"context": "Hi!", "response": "Ahoy!"},
+        metadata={"system": "pirate"},
+        responses=[
+            argilla.Response("overall", 4, user_id=ann, status="submitted"),
+            argilla.Response("overall", 2, user_id=bob, status="submitted"),
+            argilla.Response("fluency", 1, user_id=bob, status="draft"),
+        ],
+    )
+    path = tmp_path / "records.json"
+    real("argilla.records._io").JsonIO.to_json([record], path)
+    (one,) = dialeval.load(path)
+    assert (one.id, one.response, one.system) == ("r1", "Ahoy!", "pirate")
+    assert one.ratings["overall"].values == (4.0, 2.0)
+    assert one.ratings["overall"].raters == (str(ann), str(bob))
+
+
+LABEL_CONFIG = """<View>
+  <Text name="chat" value="$response"/>
+  <Rating name="overall" toName="chat"/>
+  <Choices name="fluency" toName="chat"><Choice value="4"/><Choice value="5"/></Choices>
+  <TextArea name="why" toName="chat"/>
+</View>"""
+
+
+@own_warnings
+def test_the_tasks_of_these_tests_are_what_label_studio_itself_takes():
+    interface = real("label_studio_sdk.label_interface").LabelInterface(LABEL_CONFIG)
+    first = TASKS[0]["annotations"][0]
+    assert interface._validate_object(first, return_errors=True) == []
+    wrong = json.loads(json.dumps(first))
+    wrong["result"][0]["value"] = {"stars": 4}
+    assert interface._validate_object(wrong, return_errors=True) != []
+
+
+@own_warnings
+def test_wandb_itself_writes_a_run_that_its_own_schema_reads(run, tmp_path):
+    wandb = real("wandb")
+    internal = real("wandb.proto.wandb_internal_pb2")
+    dialeval.export(run, to="wandb", out=tmp_path / "wandb")
+    wandb.teardown()  # otherwise at the end of the process: its service writes the rest
+    (file,) = tmp_path.rglob("*.wandb")
+    records = [internal.Record.FromString(one) for one in leveldb_log(file.read_bytes())]
+    (history,) = [one.history for one in records if one.WhichOneof("record_type") == "history"]
+    logged = {tuple(item.nested_key): json.loads(item.value_json) for item in history.item}
+    assert logged["pirate/length",] == 1.0
+    assert (logged["scores", "nrows"], logged["scores", "ncols"]) == (2, 6)
+    (table,) = tmp_path.rglob("*.table.json")
+    assert json.loads(table.read_text())["data"][0] == ["t1", "pirate", "Hi", "Ahoy there", 2, None]
+
+
+def leveldb_log(content: bytes) -> list[bytes]:
+    """The records of a .wandb file: a header of 7 bytes, then the log format of LevelDB."""
+    found, place, part = [], 7, b""
+    while place + 7 <= len(content):
+        room = 32768 - place % 32768
+        if room < 7:
+            place += room
+            continue
+        length, kind = int.from_bytes(content[place + 4 : place + 6], "little"), content[place + 6]
+        part += content[place + 7 : place + 7 + length]
+        place += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            found.append(part)
+            part = b""
+    return found
+
+
+@own_warnings
+def test_mlflow_itself_has_the_means_the_signatures_and_the_table(run, tmp_path):
+    real("alembic")
+    mlflow = real("mlflow")
+    for _ in range(2):
+        dialeval.export(run, to="mlflow", out=tmp_path / "mlruns")
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlruns' / 'mlflow.db'}")
+    place = client.get_experiment_by_name("dialeval").experiment_id
+    first, second = client.search_runs([place])
+    assert first.data.metrics == second.data.metrics == {"pirate/length": 1.0}
+    assert first.data.params["length"].startswith("length|v")
+    assert first.info.status == "FINISHED"
+    (table,) = (tmp_path / "mlruns" / "artifacts" / first.info.run_id).rglob("scores.csv")
+    assert "Ahoy there" in table.read_text()
