@@ -44,8 +44,8 @@ def main() -> None:
     samples = [one for one in load(str(four_bots())) if one.response][: arguments.answers]
     rivals: dict[str, Model] = {
         "tree, 32 bits": Models("cpu").load(MODEL),
-        "llama.cpp, 4 bits": llama_cpp.load(arguments.gguf, threads=1),
-        "the same, remembering prompts": llama_cpp.load(arguments.gguf, threads=1, remember=True),
+        "llama.cpp, 4 bits": llama_cpp.serve(arguments.gguf, threads=1),
+        "the same, remembering prompts": llama_cpp.serve(arguments.gguf, threads=1, remember=True),
     }
     for rubric in ("overall", "qualities"):
         metric = LlmJudge(model=MODEL, rubric=rubric)

@@ -7,15 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.errors import JobError
+from dialeval.errors import JobError, UsageError
 from dialeval.model_store.gguf import converted, gguf_fingerprint
 from dialeval.model_store.locate import locate
 from dialeval.models.source import Models
+from dialeval.question import Choose, Embed, Likelihood
 
 gguf = pytest.importorskip("gguf")
 tokenizers = pytest.importorskip("tokenizers")
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+llama_cpp = pytest.importorskip("dialeval.models.llama_cpp")
 
 WIDTH, INNER, HEADS = 64, 96, 4
 
@@ -94,6 +96,28 @@ def test_the_tokenizer_splits_digits_first_and_keeps_its_template(tiny) -> None:
     assert tokenizer.model_max_length == 128
     message = [{"role": "user", "content": "hello"}]
     assert tokenizer.apply_chat_template(message, tokenize=False) == "hello"
+
+
+def test_a_quantised_model_answers_both_kinds_of_question(tiny, monkeypatch) -> None:
+    asked = []
+
+    class Server:
+        def answer(self, questions):
+            asked.extend(questions)
+            yield from ((n, np.array([n])) for n in range(len(questions)))
+
+    monkeypatch.setattr(llama_cpp, "serve", lambda gguf: Server())
+    likely, choice = (
+        Likelihood("m", "ab ab", layout="plain"),
+        Choose("m", "rate", "x", "", ("1", "2")),
+    )
+    found = dict(llama_cpp.load(tiny, device="cpu").answer([choice, likely, choice]))
+    expected = dict(Models(device="cpu").load(str(tiny)).answer([likely]))[0]
+    np.testing.assert_allclose(found[1], expected, atol=1e-5)
+    assert asked == [choice, choice]
+    assert (found[0][0], found[2][0]) == (0, 1)
+    with pytest.raises(UsageError, match="a language model"):
+        dict(llama_cpp.load(tiny, device="cpu").answer([Embed("m", "text")]))
 
 
 def test_a_gguf_is_a_model_by_its_path_or_its_directory(tiny) -> None:

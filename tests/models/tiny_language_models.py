@@ -11,6 +11,8 @@ from transformers import (
     BartForConditionalGeneration,
     BlenderbotConfig,
     BlenderbotForConditionalGeneration,
+    BlenderbotSmallConfig,
+    BlenderbotSmallForConditionalGeneration,
     GPT2Config,
     GPT2LMHeadModel,
     GPTJConfig,
@@ -70,6 +72,14 @@ def save(directory: Path, model, its_tokenizer) -> Path:
     return directory
 
 
+def save_as_before_tokenizer_json(directory: Path, model, its_tokenizer) -> Path:
+    """As DialoGPT and BlenderBot were published: `vocab.json` and `merges.txt`, and no class."""
+    model.save_pretrained(directory)
+    its_tokenizer.backend_tokenizer.model.save(str(directory))
+    (directory / "tokenizer_config.json").write_text('{"model_max_length": 1024}')
+    return directory
+
+
 def llama(window: int = 64):
     torch.manual_seed(1)
     config = LlamaConfig(
@@ -113,6 +123,12 @@ def blenderbot(window: int = 32):
     return BlenderbotForConditionalGeneration(_bart_like(BlenderbotConfig, window)).eval()
 
 
+def blenderbot_small(window: int = 32, **sizes):
+    torch.manual_seed(6)
+    config = _bart_like(BlenderbotSmallConfig, window, **sizes)
+    return BlenderbotSmallForConditionalGeneration(config).eval()
+
+
 def bart(window: int = 32):
     torch.manual_seed(4)
     return BartForConditionalGeneration(_bart_like(BartConfig, window)).eval()
@@ -135,21 +151,22 @@ def t5(window: int = 32):
     return T5ForConditionalGeneration(config).eval()
 
 
-def _bart_like(config, window: int):
-    return config(
-        vocab_size=VOCABULARY,
-        d_model=32,
-        encoder_layers=1,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=48,
-        decoder_ffn_dim=48,
-        max_position_embeddings=window,
-        init_std=0.3,
-        bos_token_id=3,
-        eos_token_id=4,
-        pad_token_id=5,
-        decoder_start_token_id=3,
-        forced_eos_token_id=4,
-    )
+def _bart_like(config, window: int, **changed):
+    options = {
+        "vocab_size": VOCABULARY,
+        "d_model": 32,
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 48,
+        "decoder_ffn_dim": 48,
+        "max_position_embeddings": window,
+        "init_std": 0.3,
+        "bos_token_id": 3,
+        "eos_token_id": 4,
+        "pad_token_id": 5,
+        "decoder_start_token_id": 3,
+        "forced_eos_token_id": 4,
+    }
+    return config(**(options | changed))

@@ -95,6 +95,7 @@ class Segmenter:
         self._text = _without_special_tokens(tokenizer)
         self._start_id = start_token(tokenizer)
         self._end_id = _end_token(tokenizer)
+        self._known = getattr(tokenizer, "known", None)
         self.text = lru_cache(REMEMBERED)(self._tokenise_text)
         self.marker = lru_cache(REMEMBERED)(self._tokenise_marker)
 
@@ -117,7 +118,8 @@ class Segmenter:
         shift = len(before)
         encoding = self._text.encode(SURROGATE.sub("\ufffd", before + text))
         spans = [(max(0, start - shift), max(0, end - shift)) for start, end in encoding.offsets]
-        return Segment(tuple(encoding.ids), tuple(spans))
+        ids = map(self._known, encoding.ids) if self._known else encoding.ids
+        return Segment(tuple(ids), tuple(spans))
 
     def _tokenise_marker(self, text: str) -> tuple[int, ...]:
         return tuple(self._markers.encode(text, add_special_tokens=False).ids)
@@ -165,13 +167,16 @@ SEPARATORS = {"auto": "\t", "native": "\t", "tabs": "\t", "plain": " "}
 class EncoderInput:
     """Writes dialogues for one model; `window` is the number of tokens that it can read at once.
 
-    `before` and `after` are the special tokens that stand around every text.
+    `before` and `after` are the special tokens that stand around a text that the model writes, and
+    around the turns too, unless the tokenizer says that its model reads them bare.
     """
 
     def __init__(self, tokenizer: Any, window: int) -> None:
         self.window = window
         self.segments = Segmenter(tokenizer)
         self.before, self.after = _marks(tokenizer)
+        bare = getattr(tokenizer, "bare", False)
+        self._around = ((), ()) if bare else (self.before, self.after)
 
     def write(
         self, turns: Sequence[Turn], layout: str, truncate: Literal["left", "right"] = "left"
@@ -181,10 +186,11 @@ class EncoderInput:
         text = separator.join(turn.text for turn in turns)
         before = "\t" if separator == "\t" and turns else ""
         ids = self.segments.text(before + text).ids
-        room = max(0, self.window - len(self.before) - len(self.after))
+        start, end = self._around
+        room = max(0, self.window - len(start) - len(end))
         cut = max(0, len(ids) - room)
         kept = ids[:room] if truncate == "right" else ids[cut:]
-        return (*self.before, *kept, *self.after), cut
+        return (*start, *kept, *end), cut
 
 
 def _marks(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

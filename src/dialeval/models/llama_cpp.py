@@ -1,4 +1,5 @@
-"""Language models in 4 bits, by llama.cpp: `Choose` from the file as it is (extra `gguf`).
+"""Language models in 4 bits: `Choose` by llama.cpp from the file as it is (extra `gguf`), and
+`Likelihood` by torch from the same weights in 32 bits.
 
 `xllamacpp` brings llama.cpp in a wheel. Its server runs inside this process and listens on a random
 port of this machine only; it is asked for token numbers there, because only that interface can say
@@ -7,6 +8,11 @@ that a text holds no marks of the chat template. Prompts go to it as numbers.
 Where llama.cpp remembers the beginning of a prompt, an answer depends on what was asked before. It
 therefore reads every prompt anew, and the same question gets the same answer. That is slower for a
 rubric of many qualities: `benchmarks/llama_cpp.py` says how much, and how far ratings would move.
+
+The server tells the probabilities of the next token only, so a follow-up of ten words would take
+ten readings of its dialogue. Likelihoods therefore come from a conversion of the file (`gguf`),
+which is made once and reads a dialogue once for all of its follow-ups. It takes four to six times
+the size of the file on the disk, and as much memory while it is asked.
 """
 
 from __future__ import annotations
@@ -15,15 +21,17 @@ import json
 import math
 import os
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
 from dialeval.errors import JobError, UsageError
-from dialeval.models.causal_lm import exact
+from dialeval.model_store.gguf import converted
+from dialeval.models import causal_lm
+from dialeval.models.causal_lm import CausalLM, exact
 from dialeval.models.layout import choice_tokens
-from dialeval.question import Answer, Choose, Chosen, Question, cannot_answer
+from dialeval.question import Answer, Choose, Chosen, Likelihood, Model, Question, cannot_answer
 
 WINDOW = 4096
 """Tokens that a prompt may have; llama.cpp sets memory aside for all of them."""
@@ -34,8 +42,40 @@ LISTED = 200
 USER, BOT = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
 
 
-def load(gguf: Path, *, threads: int = 0, remember: bool = False) -> LlamaCpp:
-    """The model in a GGUF file. `threads`: OMP_NUM_THREADS, or as many as there are cores.
+def load(gguf: Path, *, device: str = "auto") -> Quantised:
+    """The model in a GGUF file, for questions of both kinds."""
+    return Quantised(gguf, device)
+
+
+class Quantised:
+    """A GGUF file. What answers is started with the first question that needs it."""
+
+    def __init__(self, gguf: Path, device: str) -> None:
+        self._gguf = gguf
+        self._device = device
+
+    def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        kinds = (Choose, Likelihood)
+        if strange := [question for question in questions if not isinstance(question, kinds)]:
+            raise cannot_answer(strange[0], "a language model")
+        for kind in kinds:
+            places = [n for n, question in enumerate(questions) if isinstance(question, kind)]
+            if places:
+                model: Model = self._chooser if kind is Choose else self._reader
+                for place, answer in model.answer([questions[n] for n in places]):
+                    yield places[place], answer
+
+    @cached_property
+    def _chooser(self) -> LlamaCpp:
+        return serve(self._gguf)
+
+    @cached_property
+    def _reader(self) -> CausalLM:
+        return causal_lm.load(converted(self._gguf), device=self._device)
+
+
+def serve(gguf: Path, *, threads: int = 0, remember: bool = False) -> LlamaCpp:
+    """llama.cpp with this file. `threads`: OMP_NUM_THREADS, or as many as there are cores.
     `remember`: keep the beginning of prompts, at the price of answers that depend on the order."""
     try:
         import xllamacpp
@@ -70,10 +110,7 @@ class LlamaCpp:
     def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         for position, question in enumerate(questions):
             if not isinstance(question, Choose):
-                raise UsageError(
-                    f"{cannot_answer(question, 'a model for llama.cpp')}. Name a model that is not"
-                    " quantised, or a copy of the .gguf file, which is then converted once"
-                )
+                raise cannot_answer(question, "llama.cpp")
             yield position, self._choose(exact(question)).answer()
 
     def _choose(self, question: Choose) -> Chosen:

@@ -112,18 +112,23 @@ def text_tokenizer(directory: Path) -> Any:
 
 
 def load_tokenizer(directory: Path) -> Any:
-    """Loads the tokenizer of a model; it must be a fast one, for only those know where a token
-    stands."""
+    """Loads the tokenizer of a model, from `tokenizer.json` or from the vocabulary and merges that
+    older models have; it must be a fast one, for only those know where a token stands."""
     from transformers import AutoTokenizer
 
+    from dialeval.models import blenderbot_small
+
+    if read_json(directory / "config.json").get("model_type") == blenderbot_small.MODEL_TYPE:
+        return blenderbot_small.load(directory)
     try:
         tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
     except (OSError, ValueError) as error:
         raise UsageError(f"the model in {directory} has no tokenizer that can be read") from error
     if not getattr(tokenizer, "is_fast", False):
         raise UsageError(
-            f"the model in {directory} has no tokenizer.json, so the place of a token in its text"
-            " is unknown. Save it once with transformers' AutoTokenizer, use_fast=True."
+            f"the model in {directory} has no tokenizer.json, and transformers reads its vocabulary"
+            f" with {type(tokenizer).__name__}, which does not know the place of a token in its"
+            " text. Use a model of another family, or one that was saved with a tokenizer.json."
         )
     return tokenizer
 

@@ -94,7 +94,8 @@ class Models:
         if found.gguf and found.entry:
             with offline(), _told_plainly(found):
                 ready(found)
-                return cast("Model", _named("dialeval.models.llama_cpp:load")(found.gguf))
+                load = _named("dialeval.models.llama_cpp:load")
+                return cast("Model", load(found.gguf, device=self.device))
         with offline(), _told_plainly(found), shared(self._weights):
             asks = found.role == "judge"  # its base answers for itself
             directory = ready(found if asks else found.base or found)
