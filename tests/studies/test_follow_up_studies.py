@@ -8,8 +8,13 @@ import pytest
 from dialeval.errors import UsageError
 from dialeval.metrics.follow_ups import fed_qualities
 from dialeval.question import Embed
-from dialeval.studies.full import MODEL_OF_THE_PAPER, TABLE_3, metrics_by_model
-from dialeval.studies.result import run_study
+from dialeval.sample import Sample, Turn
+from dialeval.studies import full
+from dialeval.studies.comparison import PUBLISHED
+from dialeval.studies.follow_up_selection import MODEL_OF_THE_PAPER, PRAISE, TABLE_3
+from dialeval.studies.full import NAMES_OF_YEH, TABLE_2, Rival, metrics_by_model
+from dialeval.studies.full_follow_ups import FIGURE_2
+from dialeval.studies.result import result_markdown, run_study
 from dialeval.studies.study import find_study
 
 COMPLAINT = "Not really relevant here."
@@ -142,15 +147,156 @@ def test_follow_ups_are_chosen_with_the_perplexities_of_the_package_too(usr):
     assert found[f"fed, turns: {COMPLAINT}"].ours.by == by
     assert found[f"fed, turns: {COMPLAINT}"].value == pytest.approx(1)
     assert found["usr-topical, turns: FULL's package"].value == pytest.approx(1)
-    assert result.tables[0].title == f"Best follow-ups on FED, {by}"
+    assert result.tables[0].title == f"Best follow-ups on fed, {by}"
 
 
-@pytest.mark.parametrize("metric", ["length", "full:follow_ups=mine.txt"])
-def test_only_full_has_follow_ups_to_choose(fed, metric):
+@pytest.mark.parametrize(
+    ("study", "metric"),
+    [("follow-up-selection", "length"), ("full-follow-ups", "full:follow_ups=mine.txt")],
+)
+def test_only_full_has_follow_ups_to_look_at(fed, study, metric):
     with pytest.raises(UsageError, match="Give full or full:mode=released"):
-        run_study(find_study("follow-up-selection"), metrics=[metric], source=Sensible())
+        run_study(find_study(study), metrics=[metric], source=Sensible())
 
 
-def test_table_3_has_the_follow_ups_of_fed():
-    both = ((*quality.positive, *quality.negative) for quality in fed_qualities())
-    assert {*TABLE_3} == {text for texts in both for text in texts}
+def test_candidates_of_ones_own_are_chosen_on_the_first_set_and_reported_on_the_others(
+    usr, tmp_path
+):
+    (tmp_path / "mine.txt").write_text(f"Boring!\n{COMPLAINT}\n")
+    result = run_study(
+        find_study("follow-up-selection"),
+        metrics=[f"full:follow_ups={tmp_path / 'mine.txt'}"],
+        sets=["usr-topical", "fed"],
+        source=Sensible(),
+    )
+    found = {row.what: row.value for row in result.rows}
+    assert found["usr-topical, turns: chosen here"] == pytest.approx(1)
+    assert found["fed, turns: chosen here"] == pytest.approx(1)
+    assert found["fed, dialogues: chosen here"] == pytest.approx(-1)
+    (table,) = result.tables
+    assert [row[0] for row in table.rows] == [COMPLAINT, "Boring!"]
+
+
+def test_table_3_has_the_follow_ups_of_fed_and_their_types():
+    qualities = fed_qualities()
+    assert {text for quality in qualities for text in quality.positive} == PRAISE
+    complaints = {text for quality in qualities for text in quality.negative}
+    assert complaints == {*TABLE_3} - PRAISE
+
+
+def follow_ups(**options):
+    return run_study(find_study("full-follow-ups"), source=Sensible(), **options)
+
+
+def test_the_means_that_the_paper_prints_follow_from_its_table_3(fed):
+    printed = {
+        row.what: (row.published.printed, row.must_match)
+        for row in follow_ups().rows
+        if row.published and row.ours.by == "Table 3, as printed"
+    }
+    assert printed == {
+        "turns: mean of the negative follow-ups": ("0.39", True),
+        "turns: mean of the positive follow-ups": ("0.24", True),
+        "turns: mean of FULL's five": ("0.45", True),
+        "turns: the best single follow-up": ("0.48", True),
+        "dialogues: the best single follow-up": ("0.70", True),
+    }
+    assert follow_ups().failures == ()
+
+
+def test_all_63_follow_ups_stand_beside_the_published_ones_in_both_modes(fed):
+    result = follow_ups()
+    released, paper, _ = result.tables
+    assert "mode=released" in released.title
+    assert "mode=released" not in paper.title
+    assert len(released.rows) == len(paper.rows) == 63
+    assert paper.rows[0] == (COMPLAINT, "neg, X", 0.48, pytest.approx(1), 0.65, pytest.approx(-1))
+    # People find them in the tables, programs in the rows.
+    each = [row for row in result.rows if row.published and row.published.source == "Table 3"]
+    assert len(each) == 2 * 2 * 63
+    assert result_markdown(result).count("You don't ask many questions.") == 2
+
+
+def test_blenderbot_in_released_mode_has_to_give_table_3_unless_a_part_was_drawn(fed):
+    model = [MODEL_OF_THE_PAPER]
+    failing = {row.ours.by for row in follow_ups(models=model).failures}
+    assert failing == {f"full:mode=released, {MODEL_OF_THE_PAPER}"}
+    drawn = follow_ups(models=model, limit=3)
+    assert drawn.failures == ()
+    assert {row.ours.n for row in drawn.rows if row.ours.in_table} == {3}
+    assert drawn.notes[0] == "fed: 6 of 9 samples, drawn at random"
+
+
+def test_figure_2_has_a_bar_for_each_model_and_says_what_the_others_take(fed):
+    result = follow_ups(models=["a", "b"], metrics=["full"], draw=True)
+    rows = {row[0]: row[1:] for row in result.tables[-1].rows}
+    # The printed sizes add up to 21.20 and 28.95.
+    printed = rows["BLD S, Table 3, as printed"]
+    assert printed == (
+        "quoted: recomputed from Table 3", pytest.approx(21.20 / 63), pytest.approx(28.95 / 63)
+    )  # fmt: skip
+    assert rows["full, a"] == ("ran", pytest.approx(1), pytest.approx(1))
+    assert rows["GPT2 XL: gpt2-xl"][0].startswith("not here: dialeval models get gpt2-xl")
+    assert {f"{short}: {model}" for model, short in FIGURE_2.items()} <= {*rows}
+    assert "full, b (entire dialogue) 1.00" in result.drawing.description
+    assert follow_ups(metrics=["full"]).drawing is None
+
+
+def test_table_2_is_what_its_authors_copied():
+    for rival in TABLE_2:
+        known = PUBLISHED[NAMES_OF_YEH.get(rival.name, rival.name)]
+        for level, printed in (("turn", rival.turns), ("dialogue", rival.dialogues)):
+            copied = float(known["fed", level, "Overall"].spearman.rstrip("*"))
+            slipped = (rival.name, level) == ("DEB", "dialogue")
+            assert (abs(float(printed) - copied) > 0.005 + 1e-9) == slipped
+
+
+def test_each_row_of_table_2_ran_or_is_quoted_with_the_reason(fed, monkeypatch):
+    rivals = (Rival("QuestEval", "0.09", "0.08", "no-such-metric", "T5 models"), TABLE_2[10])
+    monkeypatch.setattr(full, "TABLE_2", rivals)
+    metrics = ["full:mode=released", "length"]
+    result = run_study(find_study("full-table"), metrics=metrics, source=Sensible())
+    told = {row.what: row.to_record() for row in result.rows}
+    quoted = told["fed, turns: QuestEval"]
+    assert (quoted["state"], quoted["published"]["printed"]) == ("quoted", "0.09")
+    assert quoted["reason"] == "quoted: dialeval has no no-such-metric; takes T5 models"
+    ran = told["fed, turns: FED"]
+    assert (ran["state"], ran["by"], ran["must_match"]) == ("ran", "fed", False)
+    assert told["fed, dialogues: FULL"]["published"]["printed"] == "0.69"
+    assert told["fed, dialogues: FULL"]["must_match"] is False
+    assert result.failures == ()
+
+
+def test_a_metric_whose_model_is_not_here_is_quoted_with_the_command(fed, monkeypatch):
+    monkeypatch.setattr(full, "TABLE_2", (TABLE_2[10],))
+    monkeypatch.setattr(full, "unusable", lambda metrics: {"fed": "fed is left out: get it"})
+    result = run_study(find_study("full-table"), metrics=["length"])
+    assert [row.reason for row in result.rows if row.what.endswith(": FED")] == [
+        "quoted: fed is left out: get it"
+    ] * 2
+
+
+def test_full_has_to_give_table_2_with_the_model_of_the_paper_only(fed, monkeypatch):
+    monkeypatch.setattr(full, "TABLE_2", ())
+    as_published = f"full:model={MODEL_OF_THE_PAPER},mode=released"
+    table = find_study("full-table")
+    result = run_study(table, metrics=[as_published, "full"], source=Sensible())
+    assert {row.ours.by for row in result.failures} == {as_published}
+    assert run_study(table, metrics=[as_published], source=Sensible(), limit=3).failures == ()
+
+
+def test_another_set_has_the_numbers_of_yeh_beside_it(usr, monkeypatch):
+    monkeypatch.setattr(full, "TABLE_2", (TABLE_2[10],))
+    table = find_study("full-table")
+    result = run_study(table, metrics=["length"], sets=["usr-topical"], source=Sensible())
+    beside = {row.what: row.published and row.published.printed for row in result.rows}
+    assert beside == {
+        "usr-topical, turns: FED": "-.135",
+        "usr-topical, turns: length": None,
+    }
+
+
+def test_metrics_of_turns_see_the_last_answer_of_a_dialogue():
+    turns = (Turn("hi", "user"), Turn("hello", "system"), Turn("bye", "user"))
+    seen = full._last_answer(Sample("d", context=turns))
+    assert (seen.context, seen.response) == (turns[:1], "hello")

@@ -183,6 +183,7 @@ def _show(result: StudyResult, quiet: bool) -> None:
     from dialeval.studies.result import (
         NUMBERS,
         result_cells,
+        rows_for_people,
         table_cells,
         tables_for_people,
         verdict_line,
@@ -192,7 +193,7 @@ def _show(result: StudyResult, quiet: bool) -> None:
     say(result.study.paper, style="dim")
     say()
     if result.rows:
-        header, rows = result_cells(result.rows)
+        header, rows = result_cells(rows_for_people(result))
         numbers = [i for i, title in enumerate(header) if title in NUMBERS]
         print_table(header, rows, right=numbers)
         say(f"\n{verdict_line(result)}")

@@ -28,6 +28,7 @@ from dialeval.registry import make_metrics
 from dialeval.runs.run import Run
 from dialeval.sample import Level
 from dialeval.studies.rated_runs import (
+    MAIN,
     LoadedSet,
     groups_by_model,
     load_rated_sets,
@@ -134,9 +135,6 @@ Key = tuple[str, str, str]
 
 ACROSS = 5
 """Columns of a table that people read; more go into a table of their own."""
-
-MAIN = ("Overall", "overall", "appropriateness")
-"""The quality that speaks for a set, if it has one of them; else its first."""
 
 LEVEL = 0.05
 NOTHING = "-"

@@ -38,6 +38,10 @@ LARGE, SAMPLED = 1000, 500
 longer than all others together."""
 
 
+MAIN = ("Overall", "overall", "appropriateness")
+"""The quality that speaks for a set, if it has one of them; else its first."""
+
+
 @dataclass(frozen=True)
 class LoadedSet:
     """Samples that people rated, under the name that tables show; `whole` is how many there are
@@ -81,6 +85,25 @@ def by_lot(rated: LoadedSet, most: int, seed: int = 0) -> LoadedSet:
         return rated
     chosen = np.sort(np.random.default_rng(seed).permutation(whole)[:most])
     return LoadedSet(rated.name, tuple(rated.samples[i] for i in chosen.tolist()), whole)
+
+
+def by_lot_at_each_level(rated: LoadedSet, most: int) -> LoadedSet:
+    """Draws at most `most` turns and at most `most` dialogues; 0 draws none and keeps all."""
+    levels = dict.fromkeys(sample.level for sample in rated.samples)
+    parts = [
+        by_lot(LoadedSet(rated.name, tuple(s for s in rated.samples if s.level == level)), most)
+        for level in levels
+    ]
+    if not most or not any(part.whole for part in parts):
+        return rated
+    drawn = tuple(sample for part in parts for sample in part.samples)
+    return LoadedSet(rated.name, drawn, len(rated.samples))
+
+
+def main_quality(samples: Sequence[Sample]) -> str:
+    """Returns the quality that speaks for a set."""
+    names = list(dict.fromkeys(name for sample in samples for name in sample.ratings))
+    return next((name for name in MAIN if name in names), names[0])
 
 
 def sampling_notes(sets: Sequence[LoadedSet]) -> list[str]:

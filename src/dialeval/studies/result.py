@@ -87,6 +87,7 @@ class Row:
         }
         record = {
             "what": self.what,
+            "state": "quoted" if self.value is None and self.published else "ran",
             "by": self.ours.by if self.ours else "",
             "n": self.ours.n if self.ours else None,
             "published": published,
@@ -163,7 +164,8 @@ def run_study(
     if draw and not study.draws:
         raise UsageError(f"the study {study.name!r} has no picture: leave out --plot")
     asked = tuple(models) or study.models
-    if missing := find_missing(study.needs, () if source else asked):
+    needs = () if sets else study.needs  # of the sets that it takes if nobody names others
+    if missing := find_missing(needs, () if source else asked):
         raise UsageError(
             "\n".join([f"the study {study.name!r} cannot be run here:", *map(str, missing)])
         )
@@ -173,7 +175,8 @@ def run_study(
         data, asked, chosen, source, progress, tuple(sets), tuple(positives), draw, limit
     )
     findings = study.measure(setting)
-    rows = lay_side_by_side(study.published, findings.measured, wanted=not metrics)
+    published = (*study.published, *findings.published)
+    rows = lay_side_by_side(published, findings.measured, wanted=not metrics)
     notes, tables = tuple(findings.notes), tuple(findings.tables)
     return StudyResult(study, setting, rows, notes, tables, findings.drawing)
 
@@ -244,6 +247,11 @@ def _verdict(row: Row) -> str:
     if row.fails:
         return "DIFFERS"
     return "same" if row.must_match else ""
+
+
+def rows_for_people(result: StudyResult) -> list[Row]:
+    """Without the numbers that stand in a table of the study, as long as they are not wrong."""
+    return [row for row in result.rows if row.fails or not (row.ours and row.ours.in_table)]
 
 
 def tables_for_people(result: StudyResult) -> list[Table]:
@@ -320,7 +328,7 @@ def result_markdown(result: StudyResult) -> str:
     """Heading, paper, table, what else was found, what is known to differ."""
     blocks = [f"# {result.study.name}", f"{result.study.repeats}  \n{result.study.paper}"]
     if result.rows:
-        blocks += [markdown_table(*result_cells(result.rows)), verdict_line(result)]
+        blocks += [markdown_table(*result_cells(rows_for_people(result))), verdict_line(result)]
     for table in tables_for_people(result):
         blocks += [f"## {_escaped(table.title)}", markdown_table(*table_cells(table))]
     for title, lines in (("Notes", result.notes), ("Known to differ", result.study.differs)):
@@ -373,7 +381,8 @@ def result_latex(result: StudyResult) -> str:
     """Returns one `table` for each table, with lines of booktabs."""
     blocks = [f"% {escape_latex(result.study.paper)}", "% \\usepackage{booktabs}"]
     if result.rows:
-        blocks.append(latex_table(result.study.repeats, *result_cells(result.rows)))
+        rows = result_cells(rows_for_people(result))
+        blocks.append(latex_table(result.study.repeats, *rows))
     blocks += [latex_table(table.title, *table_cells(table)) for table in tables_for_people(result)]
     notes = [*result.notes, *result.study.differs]
     return "\n\n".join([*blocks, "\n".join(f"% {escape_latex(note)}" for note in notes)]) + "\n"

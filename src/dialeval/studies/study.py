@@ -133,6 +133,8 @@ class Measured:
     value       None where it is not defined, and `reason` says why
     n           how many items it rests on
     comparable  False: not made as the published number was (another model), so it may differ
+    in_table    whether people find it in a table of the study: its row is then for programs, and
+                is shown only where it fails
     """
 
     what: str
@@ -141,6 +143,7 @@ class Measured:
     n: int | None = None
     reason: str = ""
     comparable: bool = True
+    in_table: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,12 +162,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Findings:
-    """What `measure` returns: numbers, remarks for the reader, tables, a picture if asked for."""
+    """What `measure` returns: numbers, remarks for the reader, tables, a picture if asked for.
+
+    published  more published numbers, where it depends on the user's sets which ones there are
+    """
 
     measured: Sequence[Measured]
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     drawing: Drawing | None = None
+    published: Sequence[Published] = ()
 
 
 @dataclass(frozen=True)
@@ -266,7 +273,9 @@ STUDIES = {
     "dstc10": "dstc10",
     "mme-ablation": "mme_ablation",
     "full-fed": "full:FED",
-    "follow-up-selection": "full:FOLLOW_UPS",
+    "full-table": "full:TABLE",
+    "full-follow-ups": "full_follow_ups:TABLE",
+    "follow-up-selection": "follow_up_selection:SELECTION",
     "judge": "judge",
     "llm-judge": "llm_judge",
     "llm-judge-injections": "injections",
