@@ -8,10 +8,14 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import quote, unquote
 
 from dialeval.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 PartValue = float | tuple[float, ...]
 
@@ -156,6 +160,16 @@ class Calibration:
             value = min(value, self.high)
         spread = self.high - self.low
         return (value - self.low) / spread if spread > NO_SPREAD else 0.0
+
+    def apply_all(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Returns what `apply` returns for each value of an array."""
+        import numpy as np
+
+        low = self.low if self.kind in ("floor", "quartile", "percentile") else -np.inf
+        high = self.high if self.kind in ("quartile", "percentile") else np.inf
+        spread = self.high - self.low
+        clipped = np.clip(values, low, high)
+        return (clipped - self.low) / spread if spread > NO_SPREAD else np.zeros_like(clipped)
 
     def digest(self) -> str:
         """Returns what signatures show: equal where values on this scale can be compared."""

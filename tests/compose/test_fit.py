@@ -9,7 +9,7 @@ import pytest
 from compose.made_up_runs import METRICS, rated_samples, run_on, variety, words
 
 from dialeval.agreement.coefficient import Coefficient
-from dialeval.compose.evidence import Evidence, text_digests
+from dialeval.compose.evidence import Evidence, MetricColumns, term_column, text_digests
 from dialeval.compose.fitting import (
     COMMON,
     DSTC10_QUALITIES,
@@ -37,6 +37,7 @@ from dialeval.errors import InputError, UsageError
 from dialeval.metrics.composition import MEAN_OF_ALL, Composition, Term
 from dialeval.metrics.composition_file import save_composition
 from dialeval.sample import Rating, Sample, Turn
+from dialeval.scores import Calibration
 
 
 @pytest.fixture
@@ -440,3 +441,18 @@ def test_the_best_scale_is_the_one_that_tells_more_answers_apart(runs):
     assert tried["minmax"] > tried["quartile"]
     assert composition.provenance["scale"] != "quartile"
     assert choose_scale(gather({"two": runs["two"]}), FitOptions()).scale == "quartile"
+
+
+@pytest.mark.parametrize("kind", ["floor", "quartile", "percentile", "minmax", "unit"])
+def test_a_column_is_scaled_as_its_values_are_one_by_one(kind):
+    values = np.array([-3.0, -1.0, 0.2, 0.2, 4.0, 9.0])
+    scale = Calibration.fit(kind, values)
+    assert scale.apply_all(values).tolist() == [scale.apply(v) for v in values.tolist()]
+    flat = Calibration(kind, 2.0, 2.0, 1)
+    assert flat.apply_all(values).tolist() == [0.0] * 6
+    for direction in ("higher", "lower"):
+        term = Term("mme-specificity", "", direction, {"nll": scale})
+        columns = MetricColumns(np.array([*values, np.nan]), {"nll": np.array([*values, np.nan])})
+        one_by_one = [term.scaled(0.0, {"nll": v}) for v in values.tolist()]
+        assert term_column(columns, term)[:-1].tolist() == one_by_one
+        assert np.isnan(term_column(columns, term)[-1])

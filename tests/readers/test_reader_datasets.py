@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections import Counter
@@ -135,6 +136,41 @@ def test_dstc10_names_human_and_model_user_and_system(rated: Path) -> None:
     first = next(iter(load(rated / "dstc10/fed-dial_eval.json")))
     assert [turn.speaker for turn in first.context[:2]] == ["user", "system"]
     assert first.ratings["Consistent"].scale == (0, 1)
+
+
+def answer(number: int, **given: object) -> dict[str, object]:
+    """One answer of a test file of DSTC10."""
+    said = {"context": "hi\nhow are you ?", "response": f"fine {number}"}
+    return {"dialogue_id": f"jsalt_{number:05d}", "model": "A", **said, **given}
+
+
+def test_dstc10_reads_test_files_some_of_whose_items_nobody_rated(tmp_path: Path) -> None:
+    path = tmp_path / "jsalt_eval.json"
+    unrated = [answer(0), answer(1, annotations=None), answer(2, annotations={})]
+    asked = {"appropriateness": [1, 5], "grammar": []}
+    path.write_text(json.dumps([*unrated, answer(3, annotations=asked)]))
+    report = check([path])
+    assert list(report.formats.values()) == ["dstc10"]
+    assert (report.errors, report.warnings) == (0, 3)
+    found = list(load(path))
+    assert [sample.id for sample in found] == [f"jsalt_0000{n}" for n in range(4)]
+    assert [turn.text for turn in found[0].context] == ["hi", "how are you ?"]
+    assert [dict(sample.ratings) for sample in found[:3]] == [{}, {}, {}]
+    assert found[3].ratings["appropriateness"].mean == 3
+    assert found[3].ratings["grammar"].mean is None
+
+
+def test_dstc10_tells_answers_apart_that_share_an_id_or_have_none(tmp_path: Path) -> None:
+    path = tmp_path / "esl_eval.json"
+    records = [answer(n, dialogue_id="d", annotations={"content": [n]}) for n in range(3)]
+    path.write_text(json.dumps(records))
+    assert [sample.id for sample in load(path)] == ["d", "d-2", "d-3"]
+    for record in records:
+        del record["dialogue_id"], record["model"]
+    path.write_text(json.dumps(records))
+    found = list(load(path))
+    assert [sample.id for sample in found] == [f"esl_eval-0000{n}" for n in (1, 2, 3)]
+    assert [sample.ratings["content"].mean for sample in found] == [0, 1, 2]
 
 
 def test_grade_pairs_two_systems_on_150_items(rated: Path) -> None:

@@ -6,11 +6,14 @@ import json
 
 import pytest
 from compose.made_up_runs import rated_samples, variety, words
+from scipy.stats import spearmanr
 
+import dialeval
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS
 from dialeval.compose.fitting import DSTC10_QUALITIES
 from dialeval.compose.leave_one_out import SINGLE
 from dialeval.errors import UsageError
+from dialeval.runs.export import export
 from dialeval.studies import dstc10, mme_ablation
 from dialeval.studies.rated_runs import SUB_METRICS, LoadedSet, sampling_notes, thinned
 from dialeval.studies.result import run_study
@@ -54,6 +57,30 @@ def track(tmp_path, monkeypatch):
         ]
         (folder / f"{name}_eval.json").write_text(json.dumps(records))
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path))
+
+
+def test_scoring_exporting_and_agreeing_give_the_cells_of_table_3(track, tmp_path):
+    """On a test file, two of whose items nobody rated, as scipy computes them."""
+    file = tmp_path / "rated" / "dstc10" / "jsalt_eval.json"
+    records = json.loads(file.read_text())
+    records[1]["annotations"] = {}
+    del records[7]["annotations"]
+    file.write_text(json.dumps(records))
+    run = dialeval.score(dialeval.load(file), ["distinct:n=1"], out=tmp_path / "run")
+    export(run, "dstc10", tmp_path / "handed-in.csv")
+    found = dialeval.agree(file, scores=[tmp_path / "handed-in.csv"], rounds=0)
+    kept = [one for n, one in enumerate(records) if n not in (1, 7)]
+    scores = [variety(one["response"]) for one in kept]
+    assert [(row.quality, row.level) for row in found] == [
+        ("appropriateness", "turn"),
+        ("content", "turn"),
+    ]
+    for row in found:
+        people = [one["annotations"][row.quality][0] for one in kept]
+        assert row.n == 58
+        assert row.correlations["spearman"].value == pytest.approx(
+            spearmanr(scores, people).statistic
+        )
 
 
 def test_the_qualities_of_the_development_sets_are_the_37_names():

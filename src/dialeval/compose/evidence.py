@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,12 +76,23 @@ class Evidence:
 
 
 def term_column(columns: MetricColumns, term: Term) -> Floats:
-    """Returns the values of a metric on the scale of a term, NaN if it has no value."""
-    found = np.full(len(columns.value), np.nan)
-    for row in np.flatnonzero(~np.isnan(columns.value)).tolist():
-        raw = {key: float(column[row]) for key, column in columns.raw.items()}
-        found[row] = term.scaled(raw.get(VALUE, math.nan), raw)
-    return found
+    """Returns the values of a metric on the scale of a term, NaN if it has no value: what
+    `Term.scaled` returns for each sample."""
+    scaled = {part: scale.apply_all(columns.raw[part]) for part, scale in term.scales.items()}
+    if not scaled or VALUE in scaled:
+        found = scaled.get(VALUE, columns.raw[VALUE])
+    else:
+        parts = [column.tolist() for column in scaled.values()]
+        found = np.array(
+            [
+                term.metric.combine(dict(zip(scaled, row, strict=True)))
+                for row in zip(*parts, strict=True)
+            ],
+            dtype=np.float64,
+        )
+    clipped = np.clip(found, 0.0, 1.0)
+    clipped = 1.0 - clipped if term.direction == "lower" else clipped
+    return np.where(np.isnan(columns.value), np.nan, clipped)
 
 
 def read_evidence(run: Run, name: str = "") -> list[Evidence]:

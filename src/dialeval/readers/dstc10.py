@@ -6,41 +6,57 @@
       "dialog": [{"speaker": "human", "text": "Hi!"}, {"speaker": "model", "text": "Hello"}],
       "annotations": {"Coherent": [2, 1, 2, 2, 2]}}]
 
-`model` may be called `model_name`, and `reference` may be absent. `dialogue_id` is unique per
-answer in these files: it is the sample's id. Answers to the same context share an item. Scales are
-known for the questionnaires of FED, USR, Zhao et al. and GRADE. Where the track left out what a
-rater said, it left no gap: one rater's ratings need not stand at the same place throughout.
+`model` may be called `model_name`, `dialog` `dialogue`, and `reference` may be absent. Test files
+hold items that nobody rated, also as their first ones: `annotations` is absent, null or empty,
+and the item is read without ratings, with a warning. A file without any ratings is read with
+`--format dstc10`. `dialogue_id` is unique per answer in these files: it is the sample's id. Where
+one recurs, the second is called ID-2, with a warning; where there is none, the place in the file is
+the id. Answers to the same context share an item. Scales are known for the questionnaires of FED,
+USR, Zhao et al. and GRADE. Where the track left out what a rater said, it left no gap: one rater's
+ratings need not stand at the same place throughout.
 Unlike in `usr`, an answer that equals its only reference (the ground truth itself) keeps it, as in
 the track's own evaluation.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dialeval.readers import fields
-from dialeval.readers.json_stream import first_keys, json_records
+from dialeval.readers.json_stream import all_keys, first_keys, json_records
 from dialeval.readers.ratings import known_scales, ratings
 from dialeval.readers.reader import Place, Reader, ReadOptions
 from dialeval.readers.source import Source
 from dialeval.sample import Sample, Turn
 
+FIELDS = frozenset(
+    ("dialogue_id", "model", "model_name", "context", "response", "reference", "fact")
+)
+"""What an answer of the track has besides its ratings."""
+
 
 def recognises(source: Source) -> bool:
     keys = first_keys(source)
-    return "annotations" in keys and not keys.isdisjoint(("dialogue_id", "dialog", "model_name"))
+    answer = {"context", "response"} <= keys
+    if "annotations" in keys:
+        named = not keys.isdisjoint(("dialogue_id", "dialog", "dialogue", "model_name"))
+        return named or (answer and keys <= FIELDS | {"annotations"})
+    return answer and "dialogue_id" in keys <= FIELDS and "annotations" in all_keys(source)
 
 
 def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
-    items = fields.Items()
+    items, names = fields.Items(), Names()
     for number, (line, value) in enumerate(json_records(source, place), 1):
         place.line = line
         errors = place.problems.errors
         record = fields.record(value, place)
-        sample = _sample(record, f"{source.label}-{number:05d}", items, place, options)
+        default = f"{source.label}-{number:05d}"
+        sample = _sample(record, default, items, place, options)
         if place.problems.errors == errors:
-            yield sample
+            yield replace(sample, id=names.unique(sample.id, place))
         else:
             place.problems.skipped += 1
 
@@ -57,13 +73,14 @@ def _sample(
         record.get("model_name"), "model_name", place
     )
     annotations = record.get("annotations")
-    if annotations is None:
-        place.error("annotations", "missing")
+    if not annotations and (annotations is None or isinstance(annotations, dict)):
+        place.warning("annotations", "none: nobody rated this item")
     qualities = map(str, annotations) if isinstance(annotations, dict) else ()
     rated = ratings(annotations, "annotations", place, options, known_scales(qualities))
     facts = fields.texts(record.get("fact"), "fact", place)
-    if record.get("dialog") is not None:
-        spoken = fields.turns(record["dialog"], "dialog", place)
+    whole = "dialog" if record.get("dialog") is not None else "dialogue"
+    if record.get(whole) is not None:
+        spoken = fields.turns(record[whole], whole, place)
         context = tuple(Turn(t.text, fields.SPEAKERS.get(t.speaker, t.speaker)) for t in spoken)
         return Sample(ident, context, facts=facts, system=system, dialogue=ident, ratings=rated)
     context = fields.turns(record.get("context"), "context", place)
@@ -79,6 +96,22 @@ def _sample(
         item=item,
         ratings=rated,
     )
+
+
+class Names:
+    """Tells repeated ids apart: `a`, `a-2`, `a-3`."""
+
+    def __init__(self) -> None:
+        self._seen = fields.IdSet()
+        self._again: Counter[str] = Counter()
+
+    def unique(self, ident: str, place: Place) -> str:
+        if not self._seen.holds_or_adds(ident):
+            return ident
+        self._again[ident] += 1
+        name = f"{ident}-{self._again[ident] + 1}"
+        place.warning("dialogue_id", f"{ident[:80]!r} again: its id here is {name[:90]!r}")
+        return name
 
 
 READER = Reader("dstc10", "DSTC10 track 5: NAME_eval.json", recognises, read)
