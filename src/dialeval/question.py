@@ -146,10 +146,14 @@ class MaskedLikelihood(Question):
 
 @dataclass(frozen=True, slots=True)
 class Embed(Question):
-    """Where does `text` lie? Answer: one vector, the pooled states of the last layer."""
+    """Where does `text` lie? Answer: one vector, the pooled states of the last layer.
+
+    pooling  mean or max over the tokens, cls: the first state, pooler: tanh(W h + b) of the first
+             state h, the layer that BERT has on top
+    """
 
     text: str
-    pooling: Literal["mean", "cls", "max"] = "mean"
+    pooling: Literal["mean", "cls", "max", "pooler"] = "mean"
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,6 +235,16 @@ def test_the_paper_preset_sets_every_model_of_a_metric_or_none():
     assert named.models()["model"] == "bert-base-uncased"
 
 
+def test_the_paper_preset_sets_the_options_that_differ_from_the_papers_unless_they_are_given():
+    assert make_metric("deep-am-fm", preset="paper").pooling == "pooler"
+    assert make_metric("deep-am-fm:pooling=mean", preset="paper").pooling == "mean"
+    assert make_metric("deep-am-fm").pooling == "cls"
+    specific = make_metric("mme-specificity:kind=nce", preset="paper")
+    assert (specific.masks, specific.scale, specific.kind) == (0, "quartile", "nce")
+    assert make_metric("mme-specificity:masks=2", preset="paper").masks == 2
+    assert make_metric("usl-h:fluency=mine,relevance=yours", preset="paper").masks == 0
+
+
 def test_a_trained_scorer_is_named_on_the_command_line(tmp_path):
     pytest.importorskip("torch", reason="needs the extra 'models'")
     from models import tiny_encoders, tiny_scorers

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
 from dialeval.errors import JobError, UsageError
@@ -82,6 +83,29 @@ def test_an_embedding_is_the_pooled_last_layer(directory, pooling, pooled):
     for text, vector in zip(TEXTS, found, strict=True):
         _, states = plain_states(directory, text.strip())
         np.testing.assert_allclose(vector, pooled(states), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_the_pooler_is_the_layer_that_transformers_has_on_top(kind, tmp_path):
+    directory = MAKERS[kind](tmp_path)
+    tokenizer, model = plain(directory)
+    found = answers(load(directory), [Embed("tiny", text, "pooler") for text in TEXTS[:3]])
+    for text, vector in zip(TEXTS, found, strict=False):
+        inputs = tokenizer(text, return_tensors="pt")
+        inputs.pop("token_type_ids", None)
+        with torch.no_grad():
+            wanted = model(**inputs).pooler_output[0].numpy()
+        np.testing.assert_allclose(vector, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert"])
+def test_an_encoder_without_a_pooler_is_refused_and_none_is_made_up(kind, tmp_path):
+    directory = MAKERS[kind](tmp_path)
+    file = directory / "model.safetensors"
+    kept = {name: t for name, t in load_file(file).items() if "pooler" not in name}
+    save_file(kept, file, metadata={"format": "pt"})
+    with pytest.raises(UsageError, match="has no pooler"):
+        answers(load(directory), [Embed("tiny", "so", "pooler")])
 
 
 @settings(max_examples=20, deadline=None)

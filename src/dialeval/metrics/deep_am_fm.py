@@ -6,9 +6,10 @@
 
 The scales are fitted on the run and saved with it. A dialogue as a whole is the mean over the turns
 of its system that something precedes. The authors take the output of BERT's pooler, a layer over
-the state of the first token, after BERT and GPT-2 were trained further on dialogues. Here v is that
-state itself. (Dividing by a percentile wants cosines that are far from 0: of 400 exchanges of
-DailyDialog the 5th percentile is .64 with the first state of minilm-l6 and .06 with pooling=mean.)
+the state of the first token, after BERT and GPT-2 were trained further on dialogues: `--preset
+paper` takes BERT, GPT-2 and pooling=pooler. By default v is the first state itself. (Dividing by a
+percentile wants cosines that are far from 0: of 400 exchanges of DailyDialog the 5th percentile is
+.64 with the first state of minilm-l6 and .06 with pooling=mean.)
 
 referenced=true compares with references instead: AM is the highest cosine with one, FM the highest
 ratio of the mean log-probabilities of response and reference, the larger over the smaller (1: both
@@ -51,7 +52,9 @@ class DeepAmFm(Metric):
 
     model: str = model_option("lm", "the language model of FM")
     encoder: str = model_option("encoder", "the encoder of AM")
-    pooling: Literal["mean", "cls", "max"] = option("cls", "how its states become one vector")
+    pooling: Literal["mean", "cls", "max", "pooler"] = option(
+        "cls", "how its states become one vector; pooler: the layer that BERT has on top"
+    )
     referenced: bool = option(False, "compare with references instead of the turn before")
     mode: Literal["paper", "released"] = option("paper", "the formula, or the authors' code")
 

@@ -189,7 +189,8 @@ class MmeSpecificity(Metric):
     masks=0 hides the pieces one by one, as USL-H does. masks=3, the default, hides every third in
     the same pass: three passes whatever the length, a quarter of the time, and nearly the same
     order of responses (200 of DailyDialog: Spearman .996 with masks=0 for nll, .986 for nce and
-    ppl). The first 25 pieces are read, as in USL-H; tokens=0 reads all that the model can take.
+    ppl). `--preset paper` takes masks=0 and scale=quartile. The first 25 pieces are read, as in
+    USL-H; tokens=0 reads all that the model can take.
     """
 
     name = "mme-specificity"

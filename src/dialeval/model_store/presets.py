@@ -6,6 +6,8 @@ model and not the same one. The default of every option that names a model comes
 
     model: str = model_option("lm", "the language model that is asked")
 
+The preset `paper` also sets the options in which our defaults differ from the papers (`OPTIONS`).
+
 A preset is obeyed whole or not at all: where it has no model for an option that nobody set, the
 metric is refused, with the command that trains what is missing.
 """
@@ -83,9 +85,12 @@ llm-judge         a language model that is asked for a rating: llm-judge
 composition       the weights of mme-crs and mme-avg, which hold for the models of their terms
 """
 
-_SIMCSE = "--model princeton-nlp/sup-simcse-bert-base-uncased"
-_BERT = "--model bert-base-uncased"
-_PAIRS = "dialeval train mme-relevance --architecture cross-encoder --data dailydialog"
+_SIMCSE = "--full --model princeton-nlp/sup-simcse-bert-base-uncased"
+_BERT = "--full --model bert-base-uncased"
+_PAIRS = (
+    "dialeval train mme-relevance --architecture cross-encoder --stop-words removed"
+    " --data dailydialog"
+)
 
 TRAINED: Mapping[str, Mapping[str, str]] = {
     "paper": {
@@ -96,13 +101,28 @@ TRAINED: Mapping[str, Mapping[str, str]] = {
         "mme-fluency": f"dialeval train mme-fluency --data dailydialog {_SIMCSE} -o DIR",
         "mme-relevance": f"{_PAIRS} {_SIMCSE} -o DIR",
         "mme-topic": "dialeval train mme-topic --data dailydialog --model NUMBERBATCH -o DIR",
-        "mme-engagement": f"dialeval train mme-engagement --data CONVAI2017.json {_SIMCSE} -o DIR",
+        "mme-engagement": "dialeval train mme-engagement --target label --per-source 0"
+        f" --data CONVAI2017.json {_SIMCSE} -o DIR",
+        COMPOSITION: "dialeval train mme --as-published"
+        " --backbone princeton-nlp/sup-simcse-bert-base-uncased --vectors NUMBERBATCH"
+        " --data dailydialog --data CONVAI2017.json --data dstc10 -o DIR",
         "usl-h:fluency": f"dialeval train mme-fluency --data dailydialog {_BERT} -o DIR",
         "usl-h:relevance": f"{_PAIRS} {_BERT} -o DIR",
     },
 }
 """What a preset has no model for, but the command that makes one of what the paper used. A key is a
 use, or `METRIC:OPTION` where the paper of that metric started from something else."""
+
+
+OPTIONS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "paper": {
+        "deep-am-fm": {"pooling": "pooler"},
+        "mme-specificity": {"masks": "0", "scale": "quartile"},
+        "usl-h": {"masks": "0"},
+    },
+}
+"""Preset -> metric -> options that it sets where nobody else did: the layer on top of BERT, words
+hidden one by one, a scale from the 25th to the 75th percentile."""
 
 
 def model_option(use: str, summary: str) -> Any:
@@ -136,8 +156,8 @@ def preset_model(preset: str, use: str) -> str:
 def preset_options(
     preset: str, metric: str, uses: Mapping[str, str], given: Mapping[str, object]
 ) -> dict[str, str]:
-    """Returns the options of a metric that name models, as the preset sets them where nobody else
-    did.
+    """Returns the options of a metric that name models, and others in which the papers differ from
+    our defaults (`OPTIONS`), as the preset sets them where nobody else did.
 
     `uses` are those of the metric: option -> use.
     """
@@ -150,20 +170,21 @@ def preset_options(
             + "".join(_way_out(preset, metric, name, use) for name, use in lacking.items())
             + "\nOr leave the metric out: name those that you want with -m."
         )
-    return {name: known[use] for name, use in asked.items()}
+    others = OPTIONS.get(preset, {}).get(metric, {})
+    return {
+        **{name: known[use] for name, use in asked.items()},
+        **{name: value for name, value in others.items() if name not in given},
+    }
 
 
 def _way_out(preset: str, metric: str, name: str, use: str) -> str:
     """Returns how to get what a preset lacks, and how to name it."""
     known = TRAINED.get(preset, {})
     if use == COMPOSITION:
-        judges = [use for use in known if use.startswith("mme-")]
         return (
-            " The weights that come with dialeval hold for the embedded models. Train the judges:"
-            + "".join(f"\n  {known[judge]}" for judge in judges)
-            + "\nScore rated data with them (dialeval score RATED -m mme-fluency:model=DIR ... -o"
-            f" RUN), fit weights (dialeval compose fit RUN... -o crs.json), and name those: -m"
-            f" {metric}:{name}=crs.json"
+            " The weights that come with dialeval hold for the embedded models. Train the five"
+            f" judges and fit weights:\n  {known.get(use, 'dialeval train mme')}\nThen name those:"
+            f" -m {metric}:{name}=DIR/crs.json"
         )
     command = known.get(f"{metric}:{name}") or known.get(use)
     if command is None:

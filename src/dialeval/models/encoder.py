@@ -1,6 +1,7 @@
 """Encoders: BERT and its relatives, which turn a text into one state per token.
 
-They answer `Embed` with the pooled states of the last layer, `TokenMatch` with the best cosines
+They answer `Embed` with the pooled states of the last layer (`pooling=pooler`: with what the layer
+on top of BERT makes of the first state), `TokenMatch` with the best cosines
 between the tokens of two texts, `DocumentFrequency`, for which the tokenizer is enough, and, those
 that were made to guess masked tokens, `MaskedLikelihood` (see `masked_lm`).
 
@@ -73,7 +74,13 @@ def load(directory: Path, *, device: str = "auto") -> Encoder:
     if sentence_config.exists():
         sentence_limit = json.loads(sentence_config.read_text("utf-8")).get("max_seq_length")
     on_device = model.float().to(choose_device(device)).eval()
-    return Encoder(tokenizer, on_device, sentence_limit, lambda: _masked_head(directory))
+    return Encoder(
+        tokenizer,
+        on_device,
+        sentence_limit,
+        lambda: _masked_head(directory),
+        lambda: load_pooler(directory).float().to(on_device.device).eval(),
+    )
 
 
 def load_parts(directory: Path) -> tuple[Any, Any]:
@@ -95,6 +102,28 @@ def _masked_head(directory: Path) -> torch.nn.Module:
     return load_head(directory)
 
 
+def load_pooler(directory: Path) -> torch.nn.Module:
+    """Loads the layer on top of an encoder, which maps the states of a batch to one vector each. An
+    encoder whose weights do not hold it is refused: transformers would make a random one."""
+    if (found := bert.load_pooler(directory)) is not None:
+        return found
+    from transformers import AutoModel
+
+    with silence():
+        model, how = AutoModel.from_pretrained(
+            directory, local_files_only=True, weights_only=True, output_loading_info=True
+        )
+    pooler = getattr(model, "pooler", None)
+    if pooler is None or any("pooler" in name for name in how["missing_keys"]):
+        raise UsageError(f"the encoder in {directory} has no pooler. Use pooling=cls or mean.")
+    layer: torch.nn.Module = pooler
+    return layer
+
+
+def _no_pooler() -> torch.nn.Module:
+    raise UsageError("this encoder has no pooler. Use pooling=cls or mean.")
+
+
 def _no_masked_head() -> torch.nn.Module:
     raise UsageError("this encoder has no head that could guess masked tokens")
 
@@ -111,7 +140,7 @@ class Encoder:
     """A tokenizer and a model.
 
     `load_head` gives what turns a state into logits of the vocabulary; it is called once, and only
-    if somebody asks `MaskedLikelihood`.
+    if somebody asks `MaskedLikelihood`. `load_pooler` gives the layer on top, in the same way.
     """
 
     def __init__(
@@ -120,11 +149,14 @@ class Encoder:
         model: Any,
         sentence_limit: int | None = None,
         load_head: Callable[[], torch.nn.Module] = _no_masked_head,
+        load_pooler: Callable[[], torch.nn.Module] = _no_pooler,
     ) -> None:
         self.tokenizer = tokenizer
         self._model = model
         self._load_head = load_head
+        self._load_pooler = load_pooler
         self._masked: MaskedLanguageModel | None = None
+        self._pooler: torch.nn.Module | None = None
         self.limit = min(window_of(model, tokenizer), positions_of(model))
         self.sentence_limit = min(sentence_limit or self.limit, self.limit)
         self._ends = {tokenizer.cls_token_id, tokenizer.sep_token_id}
@@ -164,9 +196,19 @@ class Encoder:
         tokens = self._tokenize([text.strip() for text in texts], self.sentence_limit)
         for number, states in self.encode(tokens):
             for position, question in asked[texts[number]]:
-                yield position, pool(states, question.pooling).cpu().numpy().copy()
+                yield position, self._pooled(states, question.pooling).cpu().numpy().copy()
         if sum(len(text.ids) for text in tokens) > GIVE_BACK_AFTER:
             give_back()
+
+    def _pooled(self, states: torch.Tensor, how: Pooling) -> torch.Tensor:
+        """Returns one vector for a text, from one state per token."""
+        if how != "pooler":
+            return pool(states, how)
+        if self._pooler is None:
+            self._pooler = self._load_pooler()
+        with torch.inference_mode():
+            vector: torch.Tensor = self._pooler(states[None])[0]
+        return vector
 
     def _guess(
         self, questions: Sequence[tuple[int, MaskedLikelihood]]
@@ -290,6 +332,9 @@ class Encoder:
             yield
         finally:
             stack.layer = layers
+
+
+Pooling = Literal["mean", "cls", "max", "pooler"]
 
 
 def pool(states: torch.Tensor, how: Literal["mean", "cls", "max"]) -> torch.Tensor:

@@ -65,6 +65,16 @@ def load(directory: Path) -> Bert | None:
     return None if config is None else filled(lambda: Bert(config), tensors_of(directory))
 
 
+def load_pooler(directory: Path) -> Pooler | None:
+    """Returns the layer on top of the BERT of a directory; None if its weights are not there."""
+    if (config := plain_config(directory)) is None:
+        return None
+    tensors = tensors_of(directory)
+    prefix = "pooler."
+    own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+    return filled(lambda: Pooler(config["hidden_size"]), own)
+
+
 def plain_config(directory: Path) -> dict[str, Any] | None:
     """Returns the configuration of a network that `Bert` can be; None if only transformers knows
     it."""
