@@ -259,6 +259,14 @@ def patience_option(default: int) -> Any:
     return option(default, "Stop after this many epochs without a gain; 0: never.", low=0)
 
 
+def schedule_option() -> Any:
+    return option(
+        "linear",
+        "Change the learning rate in this way. linear: it rises, then falls to 0. constant: it"
+        " stays, as in MME-CRS.",
+    )
+
+
 def held_out_option(default: int | None, what: str) -> Any:
     return option(default, f"Validate and test on this many {what}.", low=1)
 

@@ -129,7 +129,9 @@ def read_engagement(path: Path) -> list[Engaging]:
     place = resolve_folder(path)
     if not place.is_dir():
         return list(_of_file(place, SOURCES.get(place.stem, place.stem)))
-    files = [file for file in sorted(place.iterdir()) if file.suffix == ".json" or _labelled(file)]
+    files = [
+        file for file in sorted(place.iterdir()) if file.suffix == ".json" or is_labelled(file)
+    ]
     if not files:
         raise UsageError(f"{place} holds no .json file and no .csv with {','.join(LABELLED)}")
     return [one for file in files for one in _of_file(file, SOURCES.get(file.stem, place.name))]
@@ -212,14 +214,14 @@ def without_rated(
 
 
 def _of_file(path: Path, source: str) -> Iterator[Engaging]:
-    if _labelled(path):
+    if is_labelled(path):
         return _of_labelled_replies(path, source)
     from dialeval.readers import load
 
     return chain.from_iterable(_of_sample(sample, source) for sample in load(path))
 
 
-def _labelled(path: Path) -> bool:
+def is_labelled(path: Path) -> bool:
     if path.suffix != ".csv" or not path.is_file():
         return False
     with path.open(encoding="utf-8-sig", newline="") as file:

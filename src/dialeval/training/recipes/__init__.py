@@ -18,6 +18,7 @@ RECIPES: Mapping[str, str] = {
     "pone": "pone:Pone",
     "seq2seq": "seq2seq:Seq2Seq",
     "generator": "seq2seq:Generator",
+    "mme": "mme:Mme",
     "mme-fluency": "mme_fluency:MmeFluency",
     "mme-relevance": "mme_relevance:MmeRelevance",
     "mme-engagement": "mme_engagement:MmeEngagement",

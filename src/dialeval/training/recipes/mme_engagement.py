@@ -3,9 +3,10 @@
 MME-CRS learns the labels. Our sources (`examples/engagement.py`) differ in size by a hundred times
 and in their mean by half of the scale, and people like longer messages: a judge of labels learned
 to tell the sources apart (AUC .94) and to count words (Spearman .79), and within a source it knew
-nothing. So the judge learns the order of two responses of one source that are equally long. An
-epoch draws at most `per_source` pairs of each source again; validation pairs are drawn in the same
-way.
+nothing. So by default the judge learns the order of two responses of one source that are equally
+long. An epoch draws at most `per_source` pairs of each source again; validation pairs are drawn in
+the same way. `target="label"` learns the ratings themselves, from 0 to 1, by cross-entropy with a
+soft label, as the paper does from ConvAI 2017.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dialeval.errors import UsageError
 from dialeval.options import option
@@ -35,8 +36,8 @@ class MmeEngagement(TextJudge):
     """Teach an encoder which responses are engaging, from ratings of conversations.
 
     It learns the order of two responses of one source that are equally long, so that neither the
-    source nor the length can be learned. The data are rated conversations: topical-chat,
-    convai2-human, engage, or a file of ConvAI 2017.
+    source nor the length can be learned, or with `--target label` the ratings. The data are rated
+    conversations: topical-chat, convai2-human, engage, or a file of ConvAI 2017.
     """
 
     name = "mme-engagement"
@@ -44,10 +45,27 @@ class MmeEngagement(TextJudge):
     usual_rates: ClassVar[tuple[float, float]] = (3e-4, 1e-5)
 
     epochs: int = epochs_option(2)
-    per_source: int = option(1000, "Draw at most this many pairs of each source per epoch.", low=1)
+    per_source: int = option(
+        1000,
+        "Draw at most this many pairs of each source per epoch; with --target label, this many"
+        " responses, or with 0 all.",
+        low=0,
+    )
+    target: Literal["order", "label"] = option(
+        "order",
+        "Learn this. order: which of two responses of one source people liked better. label: the"
+        " rating, from 0 to 1, as in the paper.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.per_source and self.target == "order":
+            raise UsageError("--per-source 0, all responses, is for --target label")
 
     @property
     def about(self) -> str:
+        if self.target == "label":
+            return "How engaging is a response, from 0 to 1? Learned from ratings on that scale."
         return (
             "How engaging is a response, from 0 to 1? Learned from which of two responses of one"
             " source, equally long, partners and readers liked better."
@@ -87,19 +105,34 @@ class MmeEngagement(TextJudge):
                 )
             return _examples([one for pair in drawn for one in (pair.better, pair.worse)])
 
+        def some(
+            among: Sequence[Engaging], count: int, generator: np.random.Generator
+        ) -> list[Example]:
+            """Returns pairs, or for labels single responses of each source, each once."""
+            if self.target == "order":
+                return pairs(among, count, generator)
+            taken: Counter[str] = Counter()
+            kept = []
+            for place in generator.permutation(len(among)).tolist():
+                taken[among[place].source] += 1
+                if not count or taken[among[place].source] <= count:
+                    kept.append(among[place])
+            return _examples(kept)
+
         def of_epoch(epoch: int) -> list[Example]:
-            return pairs(found.train, self.per_source, np.random.default_rng([self.seed, epoch]))
+            return some(found.train, self.per_source, np.random.default_rng([self.seed, epoch]))
 
         sources = sorted({one.source for one in found.validation})
         return ExampleSets(
             of_epoch,
-            pairs(found.validation, self.per_source // 4, np.random.default_rng(0)),
+            some(found.validation, self.per_source // 4, np.random.default_rng(0)),
             found.digest(),
             {
                 "sha256": found.digest(),
                 **_counts("to learn from", found.train),
                 **_counts("to validate on", found.validation),
-                "pairs of each source in an epoch, at most": self.per_source,
+                f"{'pairs' if self.target == 'order' else 'responses'} of each source in an epoch,"
+                " at most": self.per_source or "all",
                 **found.left_out.facts(),
             },
             by_source={
@@ -109,12 +142,14 @@ class MmeEngagement(TextJudge):
         )
 
     def learner_class(self) -> Any:
-        from dialeval.training.learners.text_judge import RankingLearner
+        from dialeval.training.learners.text_judge import RankingLearner, TextJudgeLearner
 
-        return RankingLearner
+        return RankingLearner if self.target == "order" else TextJudgeLearner
 
     def learn(self, prepared: PreparedJudge, training: Training) -> Sequence[Mapping[str, float]]:
         state = training.stage(prepared.learner, self.settings())
+        if self.target == "label":
+            return state.curve
         if state.best_epoch < 0:
             raise UsageError(
                 "no epoch orders held-out pairs better than the start: nothing was learned. Take"
@@ -126,13 +161,15 @@ class MmeEngagement(TextJudge):
 
     @property
     def threshold(self) -> float | None:
-        return None
+        return None if self.target == "order" else super().threshold
 
     def measured(
         self, name: str, examples: Sequence[Example], logits: Any
     ) -> tuple[str, float | None]:
         from dialeval.training.learners.text_judge import in_order
 
+        if self.target == "label":
+            return super().measured(name, examples, logits)
         pairs = len(examples) // 2
         return f"pairs in order on {name} ({pairs:,} pairs; .5 by chance)", in_order(logits)
 

@@ -2,8 +2,9 @@
 
 An example is right or wrong with equal probability:
 
-    1   the response that was given; half of the time each of its stop words is dropped with
-        probability .5, so that words without meaning do not give it away
+    1   the response that was given; half of the time without its stop words, so that words without
+        meaning do not give it away: all of them (`stop_words="removed"`, the paper), or each with
+        probability .5
     0   of ten responses drawn at random the middle one by similarity to the one that was given
         (cosine of mean word vectors): neither obviously wrong nor perhaps right
 
@@ -48,6 +49,11 @@ class MmeRelevance(TextJudge):
     negatives: Literal["middle", "random", "weighted", "bm25"] | None = option(
         None,
         "Draw wrong responses by this rule (cross-encoder; default: middle, the paper's).",
+    )
+    stop_words: Literal["dropped", "removed"] = option(
+        "dropped",
+        "Change half of the right responses. dropped: each stop word goes with probability .5."
+        " removed: all of them go, as in the paper.",
     )
     vectors: str = option(
         PRESETS["default"]["word-vectors"], "Compare responses by these word vectors."
@@ -116,7 +122,7 @@ class MmeRelevance(TextJudge):
             )
             wrong = draw.sample(generator).tolist()
             return [
-                _example(corpus, pair, texts[other], generator)
+                self._example(corpus, pair, texts[other], generator)
                 for pair, other in zip(pairs, wrong, strict=True)
             ]
 
@@ -124,7 +130,7 @@ class MmeRelevance(TextJudge):
             generator = np.random.default_rng([self.seed, epoch])
             pairs = drawn(corpus.train, self.examples, generator)
             if self.architecture == "bi-encoder":
-                return [_right(corpus, pair, generator) for pair in pairs]
+                return [self._right(corpus, pair, generator) for pair in pairs]
             return made(pairs, generator, self.negatives or "middle")
 
         def held_out(pairs: Sequence[Pair], sampler: SamplerName = "middle") -> list[Example]:
@@ -149,23 +155,24 @@ class MmeRelevance(TextJudge):
             },
         )
 
+    def _example(
+        self, corpus: PairCorpus, pair: Pair, wrong: str, generator: np.random.Generator
+    ) -> Example:
+        from dialeval.training.examples.pair_corpus import Example
 
-def _example(corpus: PairCorpus, pair: Pair, wrong: str, generator: np.random.Generator) -> Example:
-    from dialeval.training.examples.pair_corpus import Example
+        if generator.random() < 0.5:
+            return Example(_turns(corpus, pair), wrong, 0.0)
+        return self._right(corpus, pair, generator)
 
-    if generator.random() < 0.5:
-        return Example(_turns(corpus, pair), wrong, 0.0)
-    return _right(corpus, pair, generator)
+    def _right(self, corpus: PairCorpus, pair: Pair, generator: np.random.Generator) -> Example:
+        from dialeval.training.examples.fluency import STOPWORDS, drop_stopwords
+        from dialeval.training.examples.pair_corpus import Example
 
-
-def _right(corpus: PairCorpus, pair: Pair, generator: np.random.Generator) -> Example:
-    from dialeval.training.examples.fluency import STOPWORDS, drop_stopwords
-    from dialeval.training.examples.pair_corpus import Example
-
-    response = corpus.texts[pair.response]
-    if generator.random() < 0.5:
-        response = drop_stopwords(response, generator, STOPWORDS)
-    return Example(_turns(corpus, pair), response, 1.0)
+        response = corpus.texts[pair.response]
+        if generator.random() < 0.5:
+            share = 1.0 if self.stop_words == "removed" else 0.5
+            response = drop_stopwords(response, generator, STOPWORDS, share)
+        return Example(_turns(corpus, pair), response, 1.0)
 
 
 def _turns(corpus: PairCorpus, pair: Pair) -> tuple[str, ...]:

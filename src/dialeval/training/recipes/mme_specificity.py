@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dialeval.errors import UsageError
 from dialeval.model_store.presets import PRESETS
@@ -22,6 +22,7 @@ from dialeval.training.recipe import (
     Settings,
     epochs_option,
     held_out_option,
+    schedule_option,
 )
 
 if TYPE_CHECKING:
@@ -52,12 +53,18 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
     held_out: int = held_out_option(500, "responses each")
     response_tokens: int = option(25, "Read at most this many word-pieces of a response.", low=4)
     batch: int = option(64, "Take this many responses per step.", low=1)
+    schedule: Literal["linear", "constant"] = schedule_option()
 
     share: float = 0.25
     """Share of the pieces that is hidden."""
 
     def settings(self) -> Settings:
-        return Settings(epochs=self.epochs, learning_rate=self.highest_rate, seed=self.seed)
+        return Settings(
+            epochs=self.epochs,
+            learning_rate=self.highest_rate,
+            seed=self.seed,
+            schedule=self.schedule,
+        )
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedMaskedLM:
         from dialeval.models.source import Models

@@ -26,6 +26,7 @@ from dialeval.training.recipe import (
     Settings,
     epochs_option,
     patience_option,
+    schedule_option,
 )
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class MmeTopic(Recipe[PreparedTopics]):
     pairs: int | None = option(None, "Learn from at most this many pairs.", low=20)
     batch: int = option(64, "Take this many pairs per step.", low=1)
     learning_rate: float = option(2e-3, "Set the highest learning rate.", low=0.0)
+    schedule: Literal["linear", "constant"] = schedule_option()
     dropout: float = option(0.1, "Drop this share of units while learning.", low=0.0, high=0.9)
 
     def __post_init__(self) -> None:
@@ -91,6 +93,7 @@ class MmeTopic(Recipe[PreparedTopics]):
             learning_rate=self.learning_rate,
             patience=self.patience,
             seed=self.seed,
+            schedule=self.schedule,
         )
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedTopics:

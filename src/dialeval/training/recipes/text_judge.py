@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.model_store.presets import PRESETS
 from dialeval.options import option
@@ -22,6 +22,7 @@ from dialeval.training.recipe import (
     Settings,
     epochs_option,
     patience_option,
+    schedule_option,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
     patience: int = patience_option(2)
     batch: int = option(32, "Take this many examples per step.", low=1)
     response_tokens: int = option(50, "Read at most this many tokens of a response.", low=4)
+    schedule: Literal["linear", "constant"] = schedule_option()
 
     @abstractmethod
     def example_sets(self, data: Sequence[Path]) -> ExampleSets: ...
@@ -69,6 +71,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
             learning_rate=self.highest_rate,
             patience=self.patience,
             seed=self.seed,
+            schedule=self.schedule,
         )
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedJudge:
