@@ -15,6 +15,13 @@ from dialeval.compose.leave_one_out import SINGLE
 from dialeval.errors import UsageError
 from dialeval.runs.export import export
 from dialeval.studies import dstc10, mme_ablation
+from dialeval.studies.mme_published import (
+    DEVELOPMENT_COUNTS,
+    PRINTED,
+    TEST_COUNTS,
+    claims,
+    column_of,
+)
 from dialeval.studies.rated_runs import SUB_METRICS, LoadedSet, sampling_notes, thinned
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
@@ -96,6 +103,53 @@ def test_the_published_rows_are_those_of_the_tables():
     assert dstc10.TEST_MEANS["Deep AM-FM"][0] == "18.38"
 
 
+def test_every_cell_of_tables_3_and_6_stands_there_and_bears_out_the_text():
+    assert sum(map(len, PRINTED.values())) == 77
+    values = {one.what: one.value for one in claims()}
+    assert values["MME-CRS: qualities where it ranks first"] == 6
+    assert values["MME-CRS: lead over the second"] == pytest.approx(1.11)
+    # The text says 1.01, its tables do not.
+    assert values["drop without EM"] == pytest.approx(0.99)
+
+
+def test_the_counts_of_tables_1_and_2_are_those_of_the_paper():
+    """The sums were added up by hand from the printed tables."""
+    assert sum(one.turns for one in DEVELOPMENT_COUNTS.values()) == 67076
+    assert sum(one.qualities for one in DEVELOPMENT_COUNTS.values()) == 54
+    assert sum(one.annotations for one in DEVELOPMENT_COUNTS.values()) == 561636
+    assert sum(one.annotations for one in TEST_COUNTS.values()) == 169885
+    assert set(DEVELOPMENT_COUNTS) == set(DEVELOPMENT_SETS)
+
+
+@pytest.mark.parametrize(
+    ("name", "quality", "column"),
+    [
+        ("jsalt_eval.json", "appropriateness", 0),
+        ("data/dstc10-persona_eval.json", "relevance", 10),
+        ("DSTC10-Topical", "grammar", 5),
+        ("DP", "content", 8),
+        ("jsalt", "content", None),
+        ("persona-usr", "relevance", None),
+    ],
+)
+def test_a_test_file_is_known_by_its_name(name, quality, column):
+    assert column_of(name, quality) == column
+
+
+def test_a_named_test_file_is_judged_with_weights_of_the_development_sets(track, tmp_path):
+    file = tmp_path / "dstc10-persona_eval.json"
+    (tmp_path / "rated" / "dstc10" / "jsalt_eval.json").rename(file)
+    result = run_study(find_study("dstc10"), metrics=METRICS, sets=[str(file)])
+    cells = next(table for table in result.tables if table.title.startswith("Tables 3 and 6"))
+    rows = {row[0]: dict(zip(cells.header, row, strict=True)) for row in cells.rows}
+    ours = rows["MME-CRS, ours by the shipped rule"]
+    assert ours["DP-A"] > 90
+    assert ours["DP-C"] is not None
+    assert ours["J-A"] is None
+    published = (45.60 + 32.53) / 2
+    assert rows["Top 1 (MME-CRS), the 2 columns here"]["Avg"] == pytest.approx(published)
+
+
 def test_table_5_leaves_out_what_it_says():
     assert list(mme_ablation.ablations(SUB_METRICS)) == list(mme_ablation.WITHOUT)
     assert list(mme_ablation.ablations(["mme-fluency", "mme-topic"])) == ["w/o FM", "w/o TCM",
@@ -111,16 +165,53 @@ def test_the_ablation_runs_on_any_metrics(track):
     whole = rows[mme_ablation.WHOLE, "by quality"]
     assert whole > rows["w/o length", "by quality"]
     assert without is not None
-    by_set, changes = result.tables
+    submissions, changes, by_set, curve = result.tables
+    assert [row[:4] for row in submissions.rows] == [
+        ("1", "d = 1", "2", 29.96),
+        ("2", "d = 2", "1", 31.04),
+        ("3", "d = 3", "4", 29.77),
+        ("4", "d adaptive", "5", 29.64),
+        ("5", "d adaptive, BERT in place of SimCSE", "6", 29.61),
+    ]
     assert by_set.header == ("", "fed-turn", "humod", "jsalt", "persona-zhao", "mean")
     assert [row[0] for row in changes.rows][:2] == ["w/o length", "w/o distinct:n=1"]
+    for row in changes.rows:  # the interval holds the difference
+        assert row[3] <= row[2] <= row[4]
+    assert [row[0] for row in curve.rows] == ["1", "2", "3"]
+    # With all other sets it is what leaving each out gives.
+    name = curve.header.index("by quality, the paper's rule")
+    crs = next(row for row in by_set.rows if row[0] == mme_ablation.WHOLE)
+    assert curve.rows[-1][name] == pytest.approx(crs[-1])
+
+
+def test_the_ablation_draws_its_learning_curve(track):
+    result = run_study(find_study("mme-ablation"), metrics=METRICS, draw=True, limit=40)
+    assert "one score, the shipped rule" in result.drawing.svg()
+    assert "fed-turn: 40 of 60 samples, drawn at random" in result.notes
 
 
 def test_test_sets_are_judged_with_weights_of_development_sets(track):
     result = run_study(find_study("dstc10"), metrics=METRICS)
     rows = {(row.what, row.ours.by): row for row in result.rows if row.ours}
     assert rows["MME-CRS: test protocol", "test sets"].ours.n == 2
-    development, test, qualities = result.tables
+    counts, development, test, cells, *more, qualities = result.tables
+    by_name = {row[0]: row[1:] for row in counts.rows}
+    assert by_name["fed-turn"] == ("375", "9", "3,348", "60", "2", "120")
+    assert by_name["JSALT"] == ("741", "1", "2,822", "60", "2", "120")
+    assert by_name["ESL"] == ("1,242", "1", "1,242", "-", "-", "-")
+    rows = {row[0]: row[1:] for row in cells.rows}
+    assert rows["Top 3"] == (*PRINTED["Top 3"], 28.93)
+    ours = rows["MME-CRS, ours by the paper's rule"]
+    assert ours[0] == pytest.approx(test.rows[0][test.header.index(SINGLE)])
+    assert ours[1:] == (None,) * 11
+    assert rows["Top 3, the 1 columns here"][-1] == 26.15
+    assert len(more) == 4  # tests and reasons, by two rules
+    tests, reasons, _, _ = more
+    first = dict(zip(tests.header, tests.rows[0], strict=True))
+    assert (first["composition"], first["against"]) == ("crs", "average")
+    assert first["low"] <= first["difference x 100"] <= first["high"]
+    assert [row[0] for row in reasons.rows] == ["fed-turn", "humod", "persona-zhao"]
+    assert any(note.startswith("By the paper's rule, means by set: crs") for note in result.notes)
     assert "jsalt" not in {row[0] for row in development.rows}
     assert [row[:2] for row in test.rows[:2]] == [
         ("jsalt", "appropriateness"),

@@ -101,8 +101,9 @@ def study(
 ) -> None:
     """Repeat a paper's experiment, and compare the published numbers with ours.
 
-    Without a name, the command lists the studies and what each of them needs. It exits with 1 if a
-    number that must match does not.
+    Without a name, the command lists the studies and what each of them needs, and every table of
+    the papers: which command repeats it, whether it is complete, and what is missing. It exits with
+    1 if a number that must match does not.
     """
     if as_json and as_markdown:
         raise UsageError("--json or --markdown, not both")
@@ -125,19 +126,25 @@ def study(
 
 def _list(as_json: bool, as_markdown: bool) -> None:
     from dialeval.cli.terminal import print_table, say
+    from dialeval.studies.coverage import table_cells, tables_here
     from dialeval.studies.result import list_cells, list_records, markdown_table
     from dialeval.studies.study import find_missing, list_studies
 
     found = [
         (study, find_missing(study.needs, (*study.models, *study.asks))) for study in list_studies()
     ]
+    tables = tables_here()
     if as_json:
-        typer.echo(json.dumps(list_records(found), indent=2))
+        typer.echo(json.dumps(list_records(found, tables), indent=2))
         return
     if as_markdown:
         typer.echo(markdown_table(*list_cells(found)))
+        typer.echo()
+        typer.echo(markdown_table(*table_cells(tables)))
         return
     print_table(*list_cells(found))
+    say("\nThe tables of the papers")
+    print_table(*table_cells(tables))
     say()
     for study, missing in found:
         for lack in missing:

@@ -6,21 +6,38 @@ score per dialogue; ours stand beside them by two ways to weigh, both flat means
 
     one score     the weights of overall for whatever was rated, as the test phase asked for
     by quality    each quality by its own weights, as the development phase allows
+
+What a part adds has an interval over families of data sets (`compose/over_sets.py`). The learning
+curve shows what the weights are worth if fewer data sets were rated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from dialeval.agreement.dstc10 import flat_mean, two_level_mean
-from dialeval.compose.fitting import OURS, SCALES, FitOptions
+from dialeval.agreement.dstc10 import RhoByQuality, flat_mean, two_level_mean
+from dialeval.compose.fitting import COMMON, OURS, PAPER, SCALES, FitOptions
 from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out
+from dialeval.compose.over_sets import CurvePoint, difference, family_names, learning_curve
 from dialeval.metrics.composition import Power
 from dialeval.metrics.mme import MME_CITATION
-from dialeval.studies.rated_runs import ASKED, CITED, SUB_METRICS, score_sets
+from dialeval.studies import mme_published as published
+from dialeval.studies.mme_published import percent
+from dialeval.studies.rated_runs import (
+    ASKED,
+    CITED,
+    SUB_METRICS,
+    LoadedSet,
+    dstc10_files,
+    score_sets,
+)
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
+
+if TYPE_CHECKING:
+    from dialeval.pictures.drawing import Drawing
 
 WHOLE, PLAIN = "MME-CRS (d = 2)", "MME-Avg"
 
@@ -39,27 +56,34 @@ POWERS: dict[str, Power] = {"d = 1": 1.0, "d = 3": 3.0, "d adaptive": "adaptive"
 SHIPPED_RULE = "prior and even spread"
 """Not in the paper: what `compose fit` does unless it is told `--paper`."""
 
+SHIPPED_NAMES = f"{SHIPPED_RULE}, names joined"
+"""The rule of the weights that come with dialeval."""
+
 CHOSEN = "scale: chosen on the other sets"
 """The scale of specificity is quartile in the paper. It is not chosen on what is reported here."""
 
 PRINTED = {
-    WHOLE: ("31.04", "Table 5"),
-    "w/o FM": ("30.34", "Table 5"),
-    "w/o RM": ("29.48", "Table 5"),
-    "w/o TCM": ("27.78", "Table 5"),
-    "w/o EM": ("30.05", "Table 5"),
-    "w/o SM": ("30.96", "Table 5"),
-    "w/o RM+TCM": ("11.07", "Table 5"),
-    "d = 1": ("29.96", "Table 4, submission 1"),
-    "d = 3": ("29.77", "Table 4, submission 3"),
-    "d adaptive": ("29.64", "Table 4, submission 4"),
-    PLAIN: ("27.55", "Table 6"),
+    **{what: (printed, "Table 5") for what, printed in published.ABLATION.items()},
+    **{
+        WHOLE if one.how == "d = 2" else one.how: (
+            one.mean,
+            f"Table 4, submission {one.number}, rank {one.rank}",
+        )
+        for one in published.SUBMISSIONS[:4]
+    },
+    PLAIN: (published.MEANS["MME-Avg"][0], "Table 6"),
 }
+"""Submission 5 has other backbones: it takes judges that were trained on BERT (see `differs`)."""
+
 WAYS = {SINGLE: "one score", CRS: "by quality"}
+CURVES: Mapping[str, FitOptions] = {
+    "the paper's rule": PAPER,
+    "the shipped rule": replace(OURS, names=COMMON),
+}
 
 
 def measure(setting: Setting) -> Findings:
-    scored = score_sets(setting)
+    scored = score_sets(setting, most=setting.limit or None, sets=_sets(setting))
     found = variants(scored.gathered)
     measured = [
         Measured(
@@ -77,7 +101,20 @@ def measure(setting: Setting) -> Findings:
     measured.append(
         Measured(PLAIN, percent(average.value), "one score", len(whole.trials), comparable=False)
     )
-    return Findings(measured, scored.notes, [_by_set(found), _changes(found)])
+    curves = {
+        f"{way}, {rule}": learning_curve(scored.gathered, options, rival)
+        for rule, options in CURVES.items()
+        for rival, way in WAYS.items()
+    }
+    families = family_names(scored.gathered)
+    tables = [
+        _submissions(found, families),
+        _changes(found, families),
+        _by_set(found),
+        _curve_table(curves),
+    ]
+    drawing = draw_curves(curves) if setting.draw else None
+    return Findings(measured, scored.notes, tables, drawing)
 
 
 def variants(gathered: Gathered) -> dict[str, LeaveOneOut]:
@@ -96,6 +133,7 @@ def variants(gathered: Gathered) -> dict[str, LeaveOneOut]:
         found[f"scale: {scale}"] = leave_each_out(gathered, FitOptions(scale=scale))
     found[CHOSEN] = leave_each_out(gathered, scales=SCALES)
     found[SHIPPED_RULE] = leave_each_out(gathered, OURS)
+    found[SHIPPED_NAMES] = leave_each_out(gathered, replace(OURS, names=COMMON))
     return found
 
 
@@ -126,34 +164,103 @@ def _by_set(found: dict[str, LeaveOneOut]) -> Table:
     )
 
 
-def _changes(found: dict[str, LeaveOneOut]) -> Table:
+def _sets(setting: Setting) -> list[LoadedSet]:
+    """Returns whole sets where `--limit` draws from them, as the fit of the shipped weights does;
+    otherwise nothing, and large ones are thinned."""
+    return dstc10_files(setting) if setting.limit and not setting.sets else []
+
+
+def _changes(found: dict[str, LeaveOneOut], families: Sequence[Sequence[str]]) -> Table:
     """Returns what each part adds: the whole without it, published and ours."""
     rows: list[tuple[str | float | None, ...]] = []
     for what, result in found.items():
         if what == WHOLE:
             continue
         printed = PRINTED.get(what)
-        published = float(printed[0]) - float(PRINTED[WHOLE][0]) if printed else None
-        ours = [_difference(result, found[WHOLE], rival) for rival in WAYS]
-        rows.append((what, published, *ours))
-    header = ("", "published", *(f"ours, {way}" for way in WAYS.values()))
-    return Table(f"Difference to {WHOLE}, flat mean x 100", header, tuple(rows), decimals=2)
+        change = float(printed[0]) - float(PRINTED[WHOLE][0]) if printed else None
+        ours = [
+            cell
+            for rival in WAYS
+            for cell in _difference(result.of(rival), found[WHOLE].of(rival), families)
+        ]
+        rows.append((what, change, *ours))
+    plain = [
+        cell
+        for rival in WAYS
+        for cell in _difference(found[WHOLE].of(AVERAGE), found[WHOLE].of(rival), families)
+    ]
+    change = float(PRINTED[PLAIN][0]) - float(PRINTED[WHOLE][0])
+    rows.append((PLAIN, change, *plain))
+    header = ["", "published"]
+    for way in WAYS.values():
+        header += [f"ours, {way}", "low", "high", "p"]
+    title = (
+        f"Tables 5 and 6: difference to {WHOLE}, flat mean x 100 (95 % interval over families of"
+        " data sets; p by signs)"
+    )
+    return Table(title, tuple(header), tuple(rows), decimals=2)
 
 
-def _difference(result: LeaveOneOut, whole: LeaveOneOut, rival: str) -> float | None:
-    here, there = flat_mean(result.of(rival)).value, flat_mean(whole.of(rival)).value
-    return None if here is None or there is None else 100 * (here - there)
+def _difference(
+    one: RhoByQuality, whole: RhoByQuality, families: Sequence[Sequence[str]]
+) -> tuple[float | None, ...]:
+    compared = difference(one, whole, families, "by quality")
+    if compared is None:
+        return (None,) * 4
+    return (100 * compared.value, 100 * compared.low, 100 * compared.high, compared.p)
 
 
-def percent(rho: float | None) -> float | None:
-    return None if rho is None else 100 * rho
+def _submissions(found: dict[str, LeaveOneOut], families: Sequence[Sequence[str]]) -> Table:
+    """Table 4: the submissions with their ranks, and ours by the same powers."""
+    rows: list[tuple[str | float | None, ...]] = []
+    for one in published.SUBMISSIONS:
+        result = found.get(WHOLE if one.how == "d = 2" else one.how)
+        ours: list[float | None] = [None, None]
+        if result is not None:
+            ours = [percent(flat_mean(result.of(rival)).value) for rival in WAYS]
+        rows.append((str(one.number), one.how, str(one.rank), float(one.mean), *ours))
+    header = ("submission", "how", "rank", "published", *(f"ours, {way}" for way in WAYS.values()))
+    return Table("Table 4: flat mean x 100", header, tuple(rows), decimals=2)
+
+
+def _curve_table(curves: Mapping[str, Sequence[CurvePoint]]) -> Table:
+    """Left-out sets by the number of families of sets that weights were fitted on."""
+    first = next(iter(curves.values()))
+    rows: list[tuple[str | float | None, ...]] = []
+    for place, point in enumerate(first):
+        cells: list[float | None] = []
+        for curve in curves.values():
+            one = curve[place]
+            cells += [percent(one.value), percent(one.low), percent(one.high)]
+        rows.append((str(point.families), str(point.draws), *cells))
+    header = ["families of sets", "draws"]
+    for name in curves:
+        header += [name, "worst draw", "best draw"]
+    title = "Learning curve: left-out sets, mean by set x 100"
+    return Table(title, tuple(header), tuple(rows), decimals=2)
+
+
+def draw_curves(curves: Mapping[str, Sequence[CurvePoint]]) -> Drawing:
+    from dialeval.pictures import line_chart
+
+    series = {
+        name: [(float(one.families), one.value) for one in curve if one.value is not None]
+        for name, curve in curves.items()
+    }
+    return line_chart(
+        series,
+        title="Weights from few data sets",
+        x_label="families of data sets that weights were fitted on",
+        y_label="Spearman, left-out sets, mean by set",
+    )
 
 
 STUDY = Study(
     name="mme-ablation",
     paper=MME_CITATION,
     cited=CITED,
-    repeats="MME-CRS, Tables 4 to 6: without sub-metrics, other powers, and the plain average",
+    repeats="MME-CRS, Tables 4 to 6: without sub-metrics, other powers, the plain average, with"
+    " intervals; scales; a learning curve over data sets",
     may_use=(Data("dstc10"),),
     metrics=SUB_METRICS,
     asks=ASKED,
@@ -165,8 +272,12 @@ STUDY = Study(
     differs=(
         "The test data are not public: ours are the development sets that are here, each left out"
         " once together with those that share its conversations, so weights come from fewer sets.",
-        "The sub-metrics are the embedded ones, and not fine-tuned copies of SimCSE.",
+        "The sub-metrics are the embedded ones, and not fine-tuned copies of SimCSE. Submission 5"
+        " has BERT in its place: train judges on it (dialeval train mme --as-published --backbone"
+        " bert-base-uncased ...) and name their metrics with -m.",
     ),
     cost="minutes",
+    takes_limit=True,
+    draws=True,
     measure=measure,
 )

@@ -198,10 +198,13 @@ class ScoredSets:
 
 
 def score_sets(
-    setting: Setting, terms: Sequence[str] = SUB_METRICS, most: int | None = None
+    setting: Setting,
+    terms: Sequence[str] = SUB_METRICS,
+    most: int | None = None,
+    sets: Sequence[LoadedSet] = (),
 ) -> ScoredSets:
-    """Returns the user's sets or the files of DSTC10, with the metrics of the setting. Those of
-    `terms` are composed where there are any, else everything is. `most`: take at most so many
+    """Returns these sets, the user's or the files of DSTC10, with the metrics of the setting. Those
+    of `terms` are composed where there are any, else everything is. `most`: take at most so many
     samples of a set."""
     source = LoadedOnce(setting.source or Models())
     metrics = make_metrics(setting.metrics)
@@ -209,7 +212,7 @@ def score_sets(
     usable = [metric for metric in metrics if metric.label not in left_out]
     if not usable:
         raise UsageError("\n".join(["no metric can be asked here:", *left_out.values()]))
-    sets = load_rated_sets(setting.sets) if setting.sets else dstc10_sets(setting)
+    sets = sets or (load_rated_sets(setting.sets) if setting.sets else dstc10_sets(setting))
     if most is not None:
         sets = [by_lot(rated, most) for rated in sets]
     setting, before = replace(setting, source=source), 0
@@ -238,19 +241,21 @@ def score_sets(
 
 
 def dstc10_sets(setting: Setting) -> list[LoadedSet]:
-    """Returns the files of the track that are here, as a metric is to see them; of large ones a
-    sample."""
+    """Returns the files of the track that are here; of large ones a sample."""
+    return [thinned(one) for one in dstc10_files(setting)]
+
+
+def dstc10_files(setting: Setting) -> list[LoadedSet]:
+    """Returns the files of the track that are here, whole, as a metric is to see them."""
     if "dstc10" not in setting.data:
         raise UsageError(
             "the files of DSTC10 are not here. Get them: dialeval data get dstc10, or choose rated"
             " sets of your own: --set FILE"
         )
     return [
-        thinned(
-            LoadedSet(
-                path.name.removesuffix("_eval.json"),
-                tuple(protocol_sample(sample) for sample in dialeval.load(path)),
-            )
+        LoadedSet(
+            path.name.removesuffix("_eval.json"),
+            tuple(protocol_sample(sample) for sample in dialeval.load(path)),
         )
         for path in sorted(setting.data["dstc10"].glob("*_eval.json"))
     ]

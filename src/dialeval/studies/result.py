@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from dialeval.version import __version__
 if TYPE_CHECKING:
     from dialeval.pictures.drawing import Drawing
     from dialeval.question import ModelSource
+    from dialeval.studies.coverage import PaperTable
 
 
 @dataclass(frozen=True)
@@ -291,8 +292,8 @@ Listed = Sequence[tuple[Study, Sequence[Missing]]]
 """Studies, each with what it lacks here."""
 
 
-def list_records(studies: Listed) -> list[dict[str, Any]]:
-    """JSON-ready."""
+def list_records(studies: Listed, tables: Sequence[PaperTable] = ()) -> list[dict[str, Any]]:
+    """JSON-ready; each study with the tables of papers that it repeats."""
     return [
         {
             "name": study.name,
@@ -303,6 +304,7 @@ def list_records(studies: Listed) -> list[dict[str, Any]]:
             "may_use": [data.name for data in study.may_use],
             "models": list(study.models),
             "metrics": list(study.metrics),
+            "tables": [asdict(one) for one in tables if one.study == study.name],
             "here": not missing,
             "missing": [{"what": lack.what, "command": lack.command} for lack in missing],
         }

@@ -269,7 +269,7 @@ STUDIES = {
     "pone-bleu": "pone_bleu",
     "pone-ablation": "pone_ablation",
     "comparison": "comparison",
-    "dstc10-table": "dstc10:TABLE",
+    "dstc10-table": "mme_published:TABLE",
     "dstc10": "dstc10",
     "mme-ablation": "mme_ablation",
     "full-fed": "full:FED",

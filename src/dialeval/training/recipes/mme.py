@@ -129,10 +129,11 @@ class Mme(Recipe[PreparedMme]):
         text = {"model": self.backbone, **shared, **({"full": True} if paper else {})}
         held_out = _given(held_out=self.held_out)
         drawn = {**_given(examples=self.examples), **held_out}
-        joint = {"architecture": "cross-encoder", "stop_words": "removed"} if paper else {}
-        labels = {"target": "label", "per_source": self.examples or 0} if paper else {}
-        labels = labels or _given(per_source=self.examples)
-        wide = {"units": PUBLISHED_UNITS} if paper else {}
+        joint, labels, wide = dict[str, Any](), _given(per_source=self.examples), dict[str, Any]()
+        if paper:
+            joint = {"architecture": "cross-encoder", "stop_words": "removed"}
+            labels = {"target": "label", "per_source": self.examples or 0}
+            wide = {"units": PUBLISHED_UNITS}
         graph = {"model": self.vectors, "tagger": self.tagger, **shared, **wide}
         return {
             "fluency": MmeFluency(**text, **drawn),

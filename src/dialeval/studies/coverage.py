@@ -1,0 +1,244 @@
+"""Every table and figure of the four papers: which command repeats it, and how far.
+
+complete    all of its numbers come out, or ours stand in every cell
+partial     some do; `missing` says what does not, and why
+needs data  nothing can be measured without data or ratings that are not public, or not here
+no numbers  an example, a drawing or settings: there is nothing to measure
+
+`dialeval study` lists them. Where a study lacks data on this machine, its tables need data,
+whatever stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dialeval.studies.study import STUDIES, Missing, find_missing, find_study
+
+State = Literal["complete", "partial", "needs data", "no numbers"]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table or figure of a paper.
+
+    command  what repeats it, without `dialeval`
+    missing  what is missing and why; for a complete one, what to know about it
+    """
+
+    paper: str
+    table: str
+    command: str
+    state: State
+    missing: str = ""
+
+    @property
+    def study(self) -> str | None:
+        """The study of the command, if it is one."""
+        words = self.command.split()
+        return words[1] if words[:1] == ["study"] and words[1] in STUDIES else None
+
+
+HOLISTIC, PONE, FULL, MME = "HolisticEval", "PONE", "FULL", "MME-CRS"
+TABLES_OF = {HOLISTIC: 9, PONE: 9, FULL: 3, MME: 6}
+"""The number of tables of each paper."""
+
+NO_TEST_FILES = "the test files are not public; --set FILE adds the columns of those that you have"
+
+TABLES = (
+    PaperTable(HOLISTIC, "Table 1", "metrics consistency", "no numbers", "example dialogues"),
+    PaperTable(HOLISTIC, "Table 2", "score FILE -m coherence", "no numbers", "a case study"),
+    PaperTable(
+        HOLISTIC,
+        "Table 3",
+        "study holistic-raters",
+        "partial",
+        "all rows of raters; RUBER+BERT was not released, and bert-ruber is trained on other data",
+    ),
+    PaperTable(
+        HOLISTIC,
+        "Table 4",
+        "study holistic-raters",
+        "complete",
+        "the numbers of raters; the metric: study comparison --set holistic/fluency -m fluency",
+    ),
+    PaperTable(
+        HOLISTIC,
+        "Table 5",
+        "study ngram-entropy",
+        "partial",
+        "the groups of WS and CTG; the baseline groups were not released",
+    ),
+    PaperTable(
+        HOLISTIC,
+        "Table 6",
+        "study ngram-entropy",
+        "needs data",
+        "ratings of diversity were not released; rate groups yourself: dialeval rate",
+    ),
+    PaperTable(HOLISTIC, "Table 7", "score FILE -m consistency", "no numbers", "a case study"),
+    PaperTable(
+        HOLISTIC,
+        "Table 8",
+        "study holistic-consistency-ws",
+        "partial",
+        "the row WS; released predictions of the other rows compare with a wrong text, and study"
+        " holistic-consistency asks a model again",
+    ),
+    PaperTable(HOLISTIC, "Table 9", "study holistic-raters", "complete"),
+    PaperTable(
+        HOLISTIC,
+        "Figures 1 and 2",
+        "agree RUN --metric coherence --quality coherence --plot FILE.svg",
+        "partial",
+        "scatter plots of your run; the fine-tuned GPT-2 was not released",
+    ),
+    PaperTable(
+        HOLISTIC, "Figure 3", "study ngram-entropy", "needs data", "ratings were not released"
+    ),
+    PaperTable(
+        PONE,
+        "Table 1",
+        "raters FILE",
+        "needs data",
+        "ratings were not released; kappa of yours: dialeval raters FILE",
+    ),
+    PaperTable(
+        PONE,
+        "Table 2",
+        "study comparison",
+        "partial",
+        "the same rows on other rated sets: ratings and answers of the authors were not released",
+    ),
+    PaperTable(
+        PONE,
+        "Table 3",
+        "study comparison",
+        "partial",
+        "by quality, on other rated sets, for the same reason",
+    ),
+    PaperTable(
+        PONE, "Table 4", "metrics pone", "no numbers", "examples of weighted and random negatives"
+    ),
+    PaperTable(PONE, "Table 5", "train pone --help", "no numbers", "settings: the defaults"),
+    PaperTable(
+        PONE,
+        "Table 6",
+        "study pone-bleu",
+        "partial",
+        "BLEU to the printed digits; the columns of learned metrics need the authors' weights",
+    ),
+    PaperTable(
+        PONE,
+        "Table 7",
+        "study pone-ablation",
+        "partial",
+        "components on rated sets here; CopyNet and Transformer answers were not released",
+    ),
+    PaperTable(
+        PONE,
+        "Table 8",
+        "study comparison",
+        "needs data",
+        "multi-turn ratings were not released; train pone --context sum makes the scorer",
+    ),
+    PaperTable(
+        PONE,
+        "Table 9",
+        "study pone-ablation",
+        "partial",
+        "EDA against a generator, on rated sets here",
+    ),
+    PaperTable(
+        FULL,
+        "Table 1",
+        "study follow-up-selection",
+        "partial",
+        "the choice from the paper's own Table 3; four of five follow-ups come out",
+    ),
+    PaperTable(
+        FULL,
+        "Table 2",
+        "study full-fed",
+        "partial",
+        "with --model facebook/blenderbot-400M-distill the row of FULL; the other metrics are"
+        " quoted by the paper",
+    ),
+    PaperTable(
+        FULL,
+        "Table 3",
+        "study follow-up-selection",
+        "partial",
+        "all follow-ups with the embedded model; the paper's with Blenderbot",
+    ),
+    PaperTable(
+        FULL,
+        "Figure 2",
+        "study full-fed --model NAME",
+        "partial",
+        "any language model that can be loaded",
+    ),
+    PaperTable(
+        MME,
+        "Table 1",
+        "study dstc10",
+        "partial",
+        "dstc6 and persona-see cannot be had any more",
+    ),
+    PaperTable(MME, "Table 2", "study dstc10 --set FILE", "needs data", NO_TEST_FILES),
+    PaperTable(
+        MME,
+        "Table 3",
+        "study dstc10",
+        "partial",
+        "all 66 cells as published, their means and ranks checked (study dstc10-table);"
+        f" {NO_TEST_FILES}",
+    ),
+    PaperTable(
+        MME,
+        "Table 4",
+        "study mme-ablation",
+        "partial",
+        "on development sets, each left out; submission 5 needs judges on BERT (train mme"
+        " --backbone bert-base-uncased)",
+    ),
+    PaperTable(
+        MME, "Table 5", "study mme-ablation", "partial", "on development sets, each left out"
+    ),
+    PaperTable(
+        MME,
+        "Table 6",
+        "study mme-ablation",
+        "partial",
+        f"on development sets, each left out; by column: study dstc10; {NO_TEST_FILES}",
+    ),
+    PaperTable(MME, "Figure 1", "compose show mme-crs", "no numbers", "the architecture"),
+)
+
+
+def tables_here(
+    lacking: Callable[[str], Sequence[Missing]] | None = None,
+) -> list[PaperTable]:
+    """Returns the tables; those whose study lacks data on this machine need data."""
+    lacks = lacking or _lacking
+    found = []
+    for one in TABLES:
+        missing = [str(lack) for lack in lacks(one.study)] if one.study else []
+        if missing and one.state != "needs data":
+            one = replace(one, state="needs data", missing="; ".join(missing))
+        found.append(one)
+    return found
+
+
+def _lacking(study: str) -> Sequence[Missing]:
+    wanted = find_study(study)
+    return find_missing((*wanted.needs, *wanted.may_use[:1]), (*wanted.models, *wanted.asks))
+
+
+def table_cells(tables: Sequence[PaperTable]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows, as cells."""
+    header = ["paper", "table", "state", "command", "what is missing, and why"]
+    rows = [[one.paper, one.table, one.state, one.command, one.missing] for one in tables]
+    return header, rows
