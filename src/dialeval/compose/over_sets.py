@@ -138,7 +138,7 @@ def learning_curve(
     by set."""
     families = gathered.families.relatives
     first = {group[0] for group in gathered.families.same}
-    points = []
+    points: list[CurvePoint] = []
     for size in range(1, len(families)):
         times = 1 if size == len(families) - 1 else draws
         means = []
