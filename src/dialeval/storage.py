@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -298,7 +298,7 @@ def table_to_samples(table: pa.Table | pa.RecordBatch) -> Iterator[Sample]:
             system=row["system"],
             dialogue=row["dialogue"],
             item=row["item"],
-            ratings={quality: _rating_value(rating) for quality, rating in row["ratings"]},
+            ratings=ratings_of_row(row["ratings"]),
             variants=tuple(Variant(v["query"], v["response"]) for v in row["variants"]),
         )
 
@@ -312,11 +312,14 @@ def _rating_row(rating: Rating) -> dict[str, Any]:
     }
 
 
-def _rating_value(row: dict[str, Any]) -> Rating:
-    scale = row["scale"]
-    return Rating(
-        tuple(row["values"]),
-        (scale[0], scale[1]) if scale else None,
-        tuple(row["raters"]),
-        tuple(row.get("comments") or ()),
-    )
+def ratings_of_row(pairs: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, Rating]:
+    """Reads the column `ratings`, a map, which Arrow gives as pairs."""
+    return {
+        quality: Rating(
+            tuple(row["values"]),
+            tuple(row["scale"]) if row["scale"] else None,
+            tuple(row["raters"]),
+            tuple(row.get("comments") or ()),
+        )
+        for quality, row in pairs
+    }

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import csv
 import io
 import json
@@ -278,3 +280,41 @@ def test_the_list_of_models_says_which_languages_they_know(dialeval, monkeypatch
     assert ("zh",) in known.values()
     monkeypatch.setenv("COLUMNS", "300")
     assert "languages" in dialeval("models").out.splitlines()[0]
+
+
+@pytest.fixture
+def bots(dialeval, tmp_path):
+    name = str(tmp_path / "bots")
+    metrics = ("-m", "chrf", "-m", "length")
+    assert dialeval("score", "examples/four-bots.jsonl", *metrics, "-o", name, "-q").code == 0
+    return name
+
+
+def test_the_worst_answers_are_printed_with_what_was_said_before(dialeval, bots):
+    done = dialeval("worst", bots, "-m", "chrf", "-n", "3")
+    assert done.code == 0, done.err
+    assert done.out.startswith("Worst answers by chrf: 3 of 60 in ")
+    assert done.out.count("before: ") == done.out.count("answer: ") == 3
+
+
+def test_best_by_system_as_json_and_as_a_page(dialeval, bots, tmp_path):
+    page = tmp_path / "best.html"
+    words = ("best", bots, "--metric", "chrf", "--by", "system", "-n", "2", "--page", str(page))
+    done = dialeval(*words, "--json")
+    answers = json.loads(done.out)["answers"]
+    systems = ["attentive", "bland", "broken", "parrot"]
+    assert [one["system"] for one in answers] == [name for name in systems for _ in range(2)]
+    assert all(f"<bdi>{name}</bdi></h2>" in page.read_text("utf-8") for name in systems)
+    again = dialeval(*words)
+    assert (again.code, "--overwrite replaces it" in again.err) == (2, True)
+    assert dialeval(*words, "--overwrite").code == 0
+
+
+def test_a_metric_has_to_be_named_if_there_is_no_judge(dialeval, bots):
+    done = dialeval("worst", bots)
+    assert (done.code, "Name one with --metric: chrf, length" in done.err) == (2, True)
+
+
+def test_overwrite_without_a_page_is_refused(dialeval, bots):
+    done = dialeval("worst", bots, "-m", "chrf", "--overwrite")
+    assert (done.code, "add --page FILE" in done.err) == (2, True)

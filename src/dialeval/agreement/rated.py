@@ -28,6 +28,7 @@ from dialeval.agreement.arithmetic import Floats, Integers, without_rounding_err
 from dialeval.agreement.sources import Scores
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.sample import Rating
+from dialeval.storage import ratings_of_row
 
 if TYPE_CHECKING:
     from dialeval.metric import Direction
@@ -108,7 +109,7 @@ def rated_run(run: Run, target: Target, qualities: Sequence[str] = ()) -> list[R
         metric["label"]: metric["direction"] for metric in run.manifest["metrics"]
     }
     name = str(run.directory)
-    return _collect(name, _rows_of_run(run), scores, directions, target, qualities)
+    return _collect(name, rated_rows(run), scores, directions, target, qualities)
 
 
 def rated_samples(
@@ -127,10 +128,12 @@ def rated_samples(
             raise UsageError(f"no scores of {name!r}.{did_you_mean(name, scores)}")
     ids: list[str] = []
 
-    def rows() -> Iterator[_Row]:
+    def rows() -> Iterator[RatedRow]:
         for sample in samples:
             ids.append(sample.id)
-            yield _Row(sample.system, sample.item, sample.dialogue, sample.level, sample.ratings)
+            yield RatedRow(
+                sample.system, sample.item, sample.dialogue, sample.level, sample.ratings
+            )
 
     levels = list(rows())
     columns = {
@@ -146,13 +149,13 @@ def rated_samples(
     return _collect(dataset, levels, columns, higher | dict(directions or {}), target, qualities)
 
 
-def ratings_table(samples: Iterable[Sample], quality: str) -> tuple[Floats, list[str]]:
+def ratings_table(samples: Iterable[Sample | RatedRow], quality: str) -> tuple[Floats, list[str]]:
     """Returns the table of ratings of one quality, and the names of the raters."""
     return _table([s.ratings[quality] for s in samples if quality in s.ratings])
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class RatedRow:
     """What agreement needs of a sample: all but its texts."""
 
     system: str
@@ -162,7 +165,8 @@ class _Row:
     ratings: Mapping[str, Rating]
 
 
-def _rows_of_run(run: Run) -> Iterator[_Row]:
+def rated_rows(run: Run) -> Iterator[RatedRow]:
+    """Yields all samples of a run, without their texts."""
     for batch in run.batches(["system", "item", "dialogue", "response", "ratings"]):
         columns: tuple[list[Any], ...] = (
             batch.column("system").to_pylist(),
@@ -172,15 +176,12 @@ def _rows_of_run(run: Run) -> Iterator[_Row]:
             batch.column("ratings").to_pylist(),
         )
         for system, item, dialogue, no_response, ratings in zip(*columns, strict=True):
-            yield _Row(
+            yield RatedRow(
                 sys.intern(system),
                 sys.intern(item),
                 sys.intern(dialogue or ""),
                 "dialogue" if no_response else "turn",
-                {
-                    quality: Rating(tuple(given["values"]), None, tuple(given["raters"]))
-                    for quality, given in ratings
-                },
+                ratings_of_row(ratings),
             )
 
 
@@ -196,7 +197,7 @@ class _Level:
     means: dict[str, array[float]] = field(default_factory=dict)
     ratings: dict[str, list[Rating]] = field(default_factory=dict)
 
-    def add(self, source: int, row: _Row, target: Target, qualities: Sequence[str]) -> None:
+    def add(self, source: int, row: RatedRow, target: Target, qualities: Sequence[str]) -> None:
         for quality, rating in row.ratings.items():
             if qualities and quality not in qualities:
                 continue
@@ -215,7 +216,7 @@ class _Level:
 
 def _collect(
     dataset: str,
-    rows: Iterable[_Row],
+    rows: Iterable[RatedRow],
     scores: Mapping[str, Floats],
     directions: Mapping[str, Direction],
     target: Target,

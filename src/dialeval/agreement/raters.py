@@ -65,7 +65,7 @@ import numpy as np
 from dialeval.agreement.arithmetic import Floats, rank
 from dialeval.agreement.coefficient import Coefficient, largest_of, mean_of, record_of
 from dialeval.agreement.correlation import pearson, spearman
-from dialeval.agreement.rated import check_qualities, mean_rating, ratings_table
+from dialeval.agreement.rated import RatedRow, check_qualities, mean_rating, ratings_table
 
 if TYPE_CHECKING:
     from dialeval.sample import Level, Sample
@@ -293,9 +293,11 @@ class QualityRaters:
         return {"level": self.level, "quality": self.quality} | self.report.to_record()
 
 
-def rater_reports(samples: Iterable[Sample], qualities: Sequence[str] = ()) -> list[QualityRaters]:
+def rater_reports(
+    samples: Iterable[Sample | RatedRow], qualities: Sequence[str] = ()
+) -> list[QualityRaters]:
     """Returns a report for each level and each quality (of those wanted) that has ratings there."""
-    rated: dict[tuple[Level, str], list[Sample]] = {}
+    rated: dict[tuple[Level, str], list[Sample | RatedRow]] = {}
     for sample in samples:
         for quality in sample.ratings:
             rated.setdefault((sample.level, quality), []).append(sample)

@@ -1,13 +1,19 @@
-"""Bar charts (one value per row with its interval, lying down so that names can be read) and line
-charts."""
+"""Bar charts (one value per row with its interval, lying down so that names can be read), line
+charts, and histograms.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from dialeval.pictures.drawing import (
+    OTHERS,
     SERIES,
     Circle,
     Drawing,
@@ -45,6 +51,8 @@ from dialeval.pictures.scale import (
     short_number,
     two_decimals,
 )
+
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 BARS_WIDTH = 620.0
 LABEL_ROOM = 190.0
@@ -244,3 +252,84 @@ def _describe(pieces: Mapping[str, Sequence[Sequence[Point]]], x_label: str, not
     )
     over = f" over {x_label}" if x_label else ""
     return sentences(f"Line chart of {len(pieces)} series{over}", *ends, note)
+
+
+BINS = 28
+HISTOGRAM_WIDTH, SIDE, SIDE_GAP = 440.0, 44.0, 10.0
+"""The width of all, the height of a side, and the space below it."""
+SIDE_LABEL_ROOM = 110.0
+MOST_SIDES = 8
+
+
+def histogram(title: str, sides: Mapping[str, Floats], note: str = "") -> Drawing:
+    """Draws how numbers are spread: a row of bars for each side, all on one axis, a tick at the
+    mean. The height of a bar is a share of the numbers of its side, on one scale for all."""
+    there = {name: column[~np.isnan(column)] for name, column in sides.items()}
+    there = {name: column for name, column in there.items() if len(column)}
+    if not there:
+        return nothing(title, note)
+    hidden = len(there) - MOST_SIDES
+    if hidden > 0:
+        there = dict(list(there.items())[:MOST_SIDES])
+        note = sentences(note, f"{hidden} more are not drawn")
+    everything = np.concatenate(list(there.values()))
+    low, high = data_range((float(everything.min()), float(everything.max())), margin=0.0)
+    edges = np.linspace(low, high, BINS + 1)
+    shares = {name: np.histogram(column, edges)[0] / len(column) for name, column in there.items()}
+    tallest = max(float(share.max()) for share in shares.values())
+
+    head = heading(title, (), HISTOGRAM_WIDTH)
+    several = len(there) > 1 or "" not in there
+    labels = {name: shorten(name or "(unnamed)", SIDE_LABEL_ROOM, TEXT_SIZE) for name in there}
+    left = PAD + (max(text_width(text, TEXT_SIZE) for text in labels.values()) + 10) * several
+    top = head.bottom + 6
+    bottom = top + len(there) * (SIDE + SIDE_GAP)
+    scale = Scale(low, high, left, HISTOGRAM_WIDTH - PAD)
+    below = x_axis(scale, top, bottom, "")
+    colours = colour_groups(list(there))
+    shapes: list[Shape] = [*head.shapes, *below.shapes]
+    said = []
+    y = top
+    for name, share in shares.items():
+        base = y + SIDE
+        role = colours[name] if several else "series1"
+        shapes += _histogram_bars(share, edges, scale, base, tallest, role, len(there[name]))
+        mean = float(there[name].mean())
+        tip = f"mean {short_number(mean)}"
+        shapes.append(Line(left, base, HISTOGRAM_WIDTH - PAD, base, "axis"))
+        shapes.append(Line(scale(mean), base - SIDE, scale(mean), base + 4, "ink", 1.6, tip))
+        if several:
+            full = tip_text(name) if labels[name] != name else ""
+            shapes.append(
+                Text(left - 10, base - 4, labels[name], TEXT_SIZE, anchor="end", tip=full)
+            )
+        said.append(f"{name or 'all'}: n = {len(there[name]):,}, {tip}")
+        y += SIDE + SIDE_GAP
+    height = below.bottom + 4
+    if note:
+        height += SMALL_SIZE + 6
+        shapes.append(Text(PAD, height - 6, note, SMALL_SIZE, "muted"))
+    return Drawing(
+        HISTOGRAM_WIDTH,
+        height,
+        tuple(shapes),
+        title,
+        sentences("Histogram. " + "; ".join(said), note),
+    )
+
+
+def _histogram_bars(
+    share: Floats, edges: Floats, scale: Scale, base: float, tallest: float, role: str, n: int
+) -> list[Shape]:
+    shapes: list[Shape] = []
+    for place, part in enumerate(share.tolist()):
+        if not part:
+            continue
+        start, end = scale(float(edges[place])), scale(float(edges[place + 1]))
+        height = max(1.0, (SIDE - 4) * part / tallest)
+        span = f"{short_number(float(edges[place]))} to {short_number(float(edges[place + 1]))}"
+        tip = f"{span}: {round(part * n):,} ({part:.0%})"
+        opacity = 0.55 if role == OTHERS else 0.8
+        width = max(0.8, end - start - 1)
+        shapes.append(Rect(start + 0.5, base - height, width, height, role, opacity, tip))
+    return shapes

@@ -20,6 +20,7 @@ from dialeval.agreement.drawings import draw_comparison
 from dialeval.agreement.findings import verdict
 from dialeval.agreement.joining import differing_fields
 from dialeval.errors import UsageError
+from dialeval.pictures import histogram
 from dialeval.report.look import environment
 from dialeval.report.material import (
     SHOWN_EXTREMES,
@@ -30,7 +31,7 @@ from dialeval.report.material import (
     open_runs,
     select,
 )
-from dialeval.report.means import histogram, pooled_scores, summaries
+from dialeval.report.means import pooled_scores, summaries
 from dialeval.report.page import (
     DialogueCard,
     ExtremeLine,
@@ -46,123 +47,6 @@ if TYPE_CHECKING:
     from dialeval.progress import Progress
     from dialeval.runs.run import Run
     from dialeval.scores import Signature
-
-# The end of a report: what measured, on what, and the commands that give the same again.
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One metric: its signature in each run (one if they are all the same), its paper."""
-
-    label: str
-    signatures: tuple[tuple[str, str], ...]
-    differs: tuple[str, ...]
-    citation: str
-
-
-READING = ("format", "limit", "seed", "system_prompt", "largest_record")
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a run comes from. Samples that a program made have no files and no command, and a run
-    on the scales of another has no command, either: that other one is not on record."""
-
-    name: str
-    sources: tuple[str, ...]
-    sha256: str
-    samples: int
-    versions: Mapping[str, str]
-    command: str
-
-
-def measured(material: ReportData) -> list[Measured]:
-    found = []
-    for metric in material.metrics:
-        label = metric["label"]
-        signatures: dict[str, Signature] = {
-            name: run.signatures[label]
-            for name, run in zip(material.names, material.runs, strict=True)
-        }
-        texts = {name: str(one) for name, one in signatures.items()}
-        same = len(set(texts.values())) == 1
-        found.append(
-            Measured(
-                label,
-                (("", next(iter(texts.values()))),) if same else tuple(texts.items()),
-                () if same else tuple(differing_fields(list(signatures.values()))),
-                metric["citation"],
-            )
-        )
-    return found
-
-
-def origins(material: ReportData) -> list[Origin]:
-    return [_origin(n, run) for n, run in zip(material.names, material.runs, strict=True)]
-
-
-def _origin(name: str, run: Run) -> Origin:
-    data = run.manifest["data"]
-    sources = [source["path"] for source in data.get("sources", ())]
-    own_scales = not any(metric["calibration_given"] for metric in run.manifest["metrics"])
-    return Origin(
-        name,
-        tuple(sources),
-        data["sha256"],
-        len(run),
-        run.manifest["versions"],
-        score_command(data, run.manifest["metrics"], str(run.directory))
-        if sources and own_scales
-        else "",
-    )
-
-
-def score_command(
-    data: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], directory: str
-) -> str:
-    """`dialeval score FILE -m METRIC -o RUN`, ready to be pasted into a shell."""
-    words = ["dialeval", "score", *(_word(source["path"]) for source in data["sources"])]
-    words += [word for metric in metrics for word in ("-m", shlex.quote(metric["label"]))]
-    return " ".join([*words, *_reading(data.get("read", {})), "-o", _word(directory)])
-
-
-def _reading(read: Mapping[str, Any]) -> list[str]:
-    """Returns how the files were read, as options."""
-    words = [
-        f"--{name.replace('_', '-')} {shlex.quote(str(read[name]))}"
-        for name in READING
-        if name in read
-    ]
-    words += [
-        f"--map {shlex.quote(f'{field}={c}')}" for field, c in read.get("columns", {}).items()
-    ]
-    words += [f"--rating {shlex.quote(column)}" for column in read.get("ratings", ())]
-    words += [
-        f"--scale {shlex.quote(f'{quality}={low:g}..{high:g}')}"
-        for quality, (low, high) in read.get("scales", {}).items()
-    ]
-    return [*words, *(["--skip-bad"] if read.get("bad") == "skip" else [])]
-
-
-def report_command(
-    runs: Sequence[str],
-    out: str,
-    metrics: Sequence[str],
-    title: str,
-    sample: int,
-    seed: int,
-    rounds: int,
-) -> str:
-    words = ["dialeval", "report", *map(_word, runs), "-o", _word(out)]
-    words += [word for metric in metrics for word in ("-m", shlex.quote(metric))]
-    words += [f"--title={shlex.quote(title)}"] if title else []
-    return " ".join([*words, f"--sample {sample} --seed {seed} --rounds {rounds}"])
-
-
-def _word(path: str) -> str:
-    """Quoted for a shell; what begins with a dash is no option."""
-    return shlex.quote(f"./{path}" if path.startswith("-") else path)
-
 
 SAMPLE = 1000
 MOST_PAIR_PICTURES = 3
@@ -231,7 +115,7 @@ def write_report(
             workers=workers,
             progress=stage("comparing"),
         )
-    progress = stage("asking people")
+    progress = stage("correlating with ratings")
     rated = [
         found
         for name, run in zip(material.names, material.runs, strict=True)
@@ -356,3 +240,122 @@ def _check_destination(destination: Path, directories: Sequence[Path], overwrite
         raise UsageError(f"{destination} lies in the run itself; choose another place for it")
     if destination.exists() and not overwrite:
         raise UsageError(f"{destination} exists already: --overwrite replaces it")
+
+
+# The end of a report: what measured, on what, and the commands that give the same again.
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric: its signature in each run (one if they are all the same), its paper."""
+
+    label: str
+    signatures: tuple[tuple[str, str], ...]
+    differs: tuple[str, ...]
+    citation: str
+
+
+READING = ("format", "limit", "seed", "system_prompt", "largest_record")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a run comes from. Samples that a program made have no files and no command, and a run
+    on the scales of another has no command, either: that other one is not on record."""
+
+    name: str
+    sources: tuple[str, ...]
+    sha256: str
+    samples: int
+    versions: Mapping[str, str]
+    command: str
+
+
+def measured(material: ReportData) -> list[Measured]:
+    """Returns what measured: each metric with its signature in each run."""
+    found = []
+    for metric in material.metrics:
+        label = metric["label"]
+        signatures: dict[str, Signature] = {
+            name: run.signatures[label]
+            for name, run in zip(material.names, material.runs, strict=True)
+        }
+        texts = {name: str(one) for name, one in signatures.items()}
+        same = len(set(texts.values())) == 1
+        found.append(
+            Measured(
+                label,
+                (("", next(iter(texts.values()))),) if same else tuple(texts.items()),
+                () if same else tuple(differing_fields(list(signatures.values()))),
+                metric["citation"],
+            )
+        )
+    return found
+
+
+def origins(material: ReportData) -> list[Origin]:
+    """Returns where each run comes from."""
+    return [_origin(n, run) for n, run in zip(material.names, material.runs, strict=True)]
+
+
+def _origin(name: str, run: Run) -> Origin:
+    data = run.manifest["data"]
+    sources = [source["path"] for source in data.get("sources", ())]
+    own_scales = not any(metric["calibration_given"] for metric in run.manifest["metrics"])
+    return Origin(
+        name,
+        tuple(sources),
+        data["sha256"],
+        len(run),
+        run.manifest["versions"],
+        score_command(data, run.manifest["metrics"], str(run.directory))
+        if sources and own_scales
+        else "",
+    )
+
+
+def score_command(
+    data: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], directory: str
+) -> str:
+    """`dialeval score FILE -m METRIC -o RUN`, ready to be pasted into a shell."""
+    words = ["dialeval", "score", *(_word(source["path"]) for source in data["sources"])]
+    words += [word for metric in metrics for word in ("-m", shlex.quote(metric["label"]))]
+    return " ".join([*words, *_reading(data.get("read", {})), "-o", _word(directory)])
+
+
+def _reading(read: Mapping[str, Any]) -> list[str]:
+    """Returns how the files were read, as options."""
+    words = [
+        f"--{name.replace('_', '-')} {shlex.quote(str(read[name]))}"
+        for name in READING
+        if name in read
+    ]
+    words += [
+        f"--map {shlex.quote(f'{field}={c}')}" for field, c in read.get("columns", {}).items()
+    ]
+    words += [f"--rating {shlex.quote(column)}" for column in read.get("ratings", ())]
+    words += [
+        f"--scale {shlex.quote(f'{quality}={low:g}..{high:g}')}"
+        for quality, (low, high) in read.get("scales", {}).items()
+    ]
+    return [*words, *(["--skip-bad"] if read.get("bad") == "skip" else [])]
+
+
+def report_command(
+    runs: Sequence[str],
+    out: str,
+    metrics: Sequence[str],
+    title: str,
+    sample: int,
+    seed: int,
+    rounds: int,
+) -> str:
+    words = ["dialeval", "report", *map(_word, runs), "-o", _word(out)]
+    words += [word for metric in metrics for word in ("-m", shlex.quote(metric))]
+    words += [f"--title={shlex.quote(title)}"] if title else []
+    return " ".join([*words, f"--sample {sample} --seed {seed} --rounds {rounds}"])
+
+
+def _word(path: str) -> str:
+    """Quoted for a shell; what begins with a dash is no option."""
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)

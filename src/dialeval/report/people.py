@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dialeval.agreement.drawings import draw_scatter
-from dialeval.agreement.rated import RatedLevel, Target, rated_run
+from dialeval.agreement.rated import RatedLevel, Target, rated_rows, rated_run
 from dialeval.agreement.raters import QualityRaters, rater_reports
 from dialeval.agreement.table import (
     AgreementRow,
@@ -17,7 +17,6 @@ from dialeval.agreement.table import (
     agreement_rows,
     scored_qualities,
 )
-from dialeval.sample import Rating, Sample
 
 if TYPE_CHECKING:
     from dialeval.pictures.drawing import Drawing
@@ -137,7 +136,7 @@ def _thinned(case: ScoredQuality, rng: np.random.Generator) -> ScoredQuality:
 
 
 def _raters(run: Run) -> tuple[list[QualityRaters], str]:
-    samples = list(_rated_samples(run))
+    samples = [row for row in rated_rows(run) if row.ratings]
     names = {
         name or str(place)
         for sample in samples
@@ -149,22 +148,3 @@ def _raters(run: Run) -> tuple[list[QualityRaters], str]:
     if len(names) > MOST_RATERS:
         return [], f"{len(names):,} raters: dialeval raters FILE holds them against each other"
     return rater_reports(samples), ""
-
-
-def _rated_samples(run: Run) -> Iterator[Sample]:
-    """Yields the rated samples without their texts."""
-    for batch in run.batches(["id", "response", "ratings"]):
-        silent = batch.column("response").is_null().to_pylist()
-        ids, given = batch.column("id").to_pylist(), batch.column("ratings").to_pylist()
-        for ident, no_response, ratings in zip(ids, silent, given, strict=True):
-            if ratings:
-                yield Sample(
-                    ident, response=None if no_response else "", ratings=_plain(dict(ratings))
-                )
-
-
-def _plain(ratings: Mapping[str, Mapping[str, list[float | None]]]) -> dict[str, Rating]:
-    return {
-        quality: Rating(tuple(given["values"]), None, tuple(given["raters"]))  # type: ignore[arg-type]
-        for quality, given in ratings.items()
-    }

@@ -1,4 +1,4 @@
-"""Which language a text is in, where that can be told, and silence where it cannot."""
+"""Text of strangers is made harmless, and its language is told where it can be told."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import csv
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dialeval.text import NAMES, language_of
+from dialeval.agreement.sources import read_scores
+from dialeval.readers import load
+from dialeval.text import FORMULA_STARTS, NAMES, language_of, neutralise, restored
 
 SENTENCES = {
     "de": [
@@ -82,3 +86,26 @@ def test_utterances_of_rated_english_sets_raise_no_alarm(datasets):
         texts |= {cell for row in csv.reader(file) for cell in row[1:3]}
     assert len(texts) > 3000
     assert [text for text in texts if language_of(text)] == []
+
+
+names = st.text(st.sampled_from("'=+-@a1 \t"), min_size=1)
+
+
+@given(names)
+def test_a_name_comes_back_as_it_was_and_is_never_run(name):
+    assert not neutralise(name).startswith(FORMULA_STARTS)
+    assert restored(neutralise(name)) == name
+
+
+@pytest.mark.parametrize("name", ["-1", "=SUM(A1)", "+x", "@me", "'-1", "plain", "'quoted'"])
+def test_a_table_that_was_made_safe_joins_by_the_names_that_were_meant(tmp_path, name):
+    path = tmp_path / "t.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "mine"], [neutralise(name), 1]])
+    assert list(read_scores(path)["mine"]) == [name]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [["id", "system", "item", "response"], [neutralise(name)] * 3 + ["hello"]]
+        )
+    (sample,) = load(path)
+    assert (sample.id, sample.system, sample.item) == (name, name, name)
