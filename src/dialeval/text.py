@@ -101,6 +101,47 @@ def content_words(text: str) -> set[str]:
     return set(lower_words(text)) - STOP_WORDS
 
 
+_OTHER_PERSON = {
+    "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "am": "are",
+    "i'm": "you're", "i've": "you've", "i'd": "you'd", "i'll": "you'll",
+    "you": "I", "your": "my", "yours": "mine", "yourself": "myself",
+    "you're": "I'm", "you've": "I've", "you'd": "I'd", "you'll": "I'll",
+}  # fmt: skip
+_VERB_OF_OTHER = {("you", "are"): "am", ("you", "were"): "was", ("i", "was"): "were"}
+_BEFORE_SUBJECT = frozenset(
+    re.findall(
+        r"[\w']+",
+        "and because but do does don't did didn't are aren't were have haven't had can can't could"
+        " would will should may might must shall if that then so when where while what which who"
+        " why how as than before after until since though think hope know believe guess",
+    )
+)
+_AFTER_SUBJECT = frozenset(
+    re.findall(
+        r"[\w']+",
+        "are aren't were weren't have haven't had hadn't do don't did didn't can can't cannot could"
+        " couldn't would wouldn't will won't should may might must said say know think want like"
+        " love hate live work need never always really also",
+    )
+)
+
+
+def swap_persons(text: str) -> str:
+    """Returns an English text as the other speaker would put it: `I am` becomes `you are`."""
+    pieces = re.findall(r"[A-Za-z'’]+|[^A-Za-z'’]+", text)
+    words = [piece.lower().replace("’", "'") if piece[0].isalpha() else "" for piece in pieces]
+    swapped, before = [], ""
+    for place, (piece, word) in enumerate(zip(pieces, words, strict=True)):
+        after = next(filter(None, words[place + 1 :]), "")
+        subject = not before or before in _BEFORE_SUBJECT or after in _AFTER_SUBJECT
+        if word == "you" and not subject:
+            swapped.append("me")
+        else:
+            swapped.append(_VERB_OF_OTHER.get((before, word)) or _OTHER_PERSON.get(word) or piece)
+        before = word or ("" if any(mark in piece for mark in ".!?,;:") else before)
+    return "".join(swapped)
+
+
 _FUNCTION_WORDS = """
 a an the this that these those some any no none each every either neither both all half such
 i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his

@@ -32,8 +32,8 @@ from dialeval.model_store.weights import read_json
 from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS, Inference, Judge, MaskedLikelihood, TokenLogProbs
 from dialeval.training.card import Card, SourceScores, score_source, word_count
+from dialeval.training.examples.inference import InferencePair, load_inference_pairs
 from dialeval.training.examples.pair_corpus import Example, drawn
-from dialeval.training.learners.inference import InferencePair, load_inference_pairs
 from dialeval.training.recipes.mme_engagement import MmeEngagement
 from dialeval.training.recipes.mme_fluency import MmeFluency
 from dialeval.training.recipes.mme_relevance import MmeRelevance

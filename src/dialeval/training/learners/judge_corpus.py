@@ -25,6 +25,7 @@ from dialeval.models.quality_judge import EMBEDDINGS, QualityNetwork, Reading, p
 from dialeval.question import ASPECTS, NLI_LABELS
 from dialeval.training.examples.corpora import known_exchanges, load_corpus
 from dialeval.training.examples.faults import Exchange
+from dialeval.training.examples.inference import load_inference_pairs
 from dialeval.training.examples.judge import (
     Group,
     daily_dialog_plus,
@@ -33,7 +34,6 @@ from dialeval.training.examples.judge import (
     inference_groups,
     spoiled_group,
 )
-from dialeval.training.learners.inference import load_inference_pairs
 from dialeval.training.loop import Validation
 
 BAD_ANSWERS = 2

@@ -27,7 +27,8 @@ from dialeval.training.recipe import (
 )
 
 if TYPE_CHECKING:
-    from dialeval.training.learners.inference import InferenceLearner, InferencePairs
+    from dialeval.training.examples.inference import InferencePairs
+    from dialeval.training.learners.inference import InferenceLearner
     from dialeval.training.run import Training
 
 
@@ -60,6 +61,11 @@ class Inference(AdapterRecipe[PreparedInference]):
 
     model: str = option(PRESETS["default"]["encoder"], "Start from this encoder.")
     sets: str = option("", "Learn only from these sets of the folder, such as mnli,snli.")
+    dialogues: str = option(
+        "",
+        "Learn from the contradictions of DECODE as well, against turns of one speaker in these"
+        " corpora, such as dailydialog,empathetic.",
+    )
     start: str = option("", "Start from the adapters in this directory, with their rank.")
     epochs: int = epochs_option(3)
     pairs: int | None = option(None, "Learn from at most this many pairs.", low=1)
@@ -97,13 +103,17 @@ class Inference(AdapterRecipe[PreparedInference]):
         from dialeval.models.source import Models
         from dialeval.storage import sha256_of
         from dialeval.training.adapters import ADAPTERS, load_adapters
-        from dialeval.training.learners.inference import InferenceLearner, load_inference_pairs
+        from dialeval.training.examples.inference import add_decode, load_inference_pairs
+        from dialeval.training.learners.inference import InferenceLearner
 
         if len(data) > 1:
             raise UsageError("train nli takes one --data: a folder may hold several sets")
         _ = self.shape  # adapters that cannot be read are an error before anything is read
         sources = [name.strip() for name in self.sets.split(",") if name.strip()]
-        pairs = load_inference_pairs(data[0], sources).at_most(self.held_out)
+        pairs = load_inference_pairs(data[0], sources)
+        if corpora := [Path(name.strip()) for name in self.dialogues.split(",") if name.strip()]:
+            pairs = add_decode(pairs, data[0], corpora)
+        pairs = pairs.at_most(self.held_out)
         network, tokenizer = self.load_with_head(*self.shape)
         if self.start:
             load_adapters(network, Path(self.start))
@@ -163,6 +173,10 @@ class Inference(AdapterRecipe[PreparedInference]):
             on = f"accuracy on {name} ({len(own):,} pairs)"
             progress.say(f"measuring the {on}")
             found[on] = prepared.learner.accuracy(own)
+        if own := pairs.held_out.get("decode"):
+            found[f"contradiction or not, on decode ({len(own):,} pairs)"] = (
+                prepared.learner.accuracy(own, by_contradiction=True)
+            )
         return Measures(found)
 
     def load_with_head(self, rank: int, alpha: int) -> tuple[Any, Any]:
