@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dialeval.agreement.sources import read_scores
 from dialeval.readers import load
-from dialeval.text import FORMULA_STARTS, NAMES, language_of, neutralise, restored
+from dialeval.text import FORMULA_STARTS, NAMES, language_of, neutralise, restored, swap_persons
 
 SENTENCES = {
     "de": [
@@ -109,3 +109,17 @@ def test_a_table_that_was_made_safe_joins_by_the_names_that_were_meant(tmp_path,
         )
     (sample,) = load(path)
     assert (sample.id, sample.system, sample.item) == (name, name, name)
+
+
+@pytest.mark.parametrize(
+    ("said", "by_the_other"),
+    [
+        ("I am late, and my dog is too.", "you are late, and your dog is too."),
+        ("Do you like what I told you?", "Do I like what you told me?"),
+        ("You were mad at me.", "I was mad at you."),
+        ("I’m not so keen on museums", "you're not so keen on museums"),
+        ("The sun is out.", "The sun is out."),
+    ],
+)
+def test_the_other_speaker_swaps_the_persons(said, by_the_other):
+    assert swap_persons(said) == by_the_other

@@ -17,7 +17,7 @@ from training.killed import Deadly, KilledError
 from dialeval.errors import InputError, UsageError
 from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS, Inference
-from dialeval.training.examples.inference import load_inference_pairs
+from dialeval.training.examples.inference import add_decode, load_inference_pairs
 from dialeval.training.recipes.nli import Inference as Recipe
 from dialeval.training.run import train
 
@@ -257,3 +257,59 @@ def test_the_public_sets_keep_their_test_pairs_out(datasets):
     assert not held & {(p.premise, p.hypothesis) for p in (*pairs.train, *pairs.validation)}
     with pytest.raises(UsageError, match="holds no wnli"):
         load_inference_pairs(datasets / "nli", ["wnli"])
+
+
+@pytest.fixture
+def said(tmp_path):
+    """DECODE's form with 200 contradictions, and 100 dialogues of six turns."""
+    (tmp_path / "nli" / "decode").mkdir(parents=True)
+    write_table(tmp_path / "nli" / "pairs.tsv", "do you like it ")
+    rows = [f"i own {i} red cars\ti am without cars {i}\tself-contradiction" for i in range(200)]
+    path = tmp_path / "nli" / "decode" / "contradictions.tsv"
+    path.write_text("seg1\tseg2\tlabel\n" + "\n".join(rows) + "\n")
+    who, topics = ("we", "they"), ("cats", "trains")
+    dialogues = [
+        {"context": said[:-1], "response": said[-1]}
+        for i in range(100)
+        if (said := [f"{who[n % 2]} have {topics[n // 4]} {i}a{n} {i}b{n}" for n in range(6)])
+    ]
+    (tmp_path / "talk.jsonl").write_text("".join(json.dumps(one) + "\n" for one in dialogues))
+    return tmp_path
+
+
+def test_decode_has_as_many_consistent_turns_of_one_speaker_as_contradictions(said):
+    plain = load_inference_pairs(said / "nli")
+    found = add_decode(plain, said / "nli", [said / "talk.jsonl"])
+    new = [p for p in (*found.train, *found.validation, *found.held_out["decode"])]
+    new = [p for p in new if p.source in ("decode", "dialogues")]
+    by_source = {name: [p for p in new if p.source == name] for name in ("decode", "dialogues")}
+    assert {name: len(pairs) for name, pairs in by_source.items()} == {
+        "decode": 200,
+        "dialogues": 200,
+    }
+    assert {p.label for p in by_source["decode"]} == {NLI_LABELS.index("contradiction")}
+    assert {p.label for p in by_source["dialogues"]} == {NLI_LABELS.index("neutral")}
+    for pair in by_source["dialogues"]:
+        assert pair.premise.split()[0] == pair.hypothesis.split()[0]  # the same speaker
+    topics = [(p.premise.split()[2], p.hypothesis.split()[2]) for p in by_source["dialogues"]]
+    assert sum(one == other for one, other in topics) == 2 * 200 // 3
+    assert any(p.premise.startswith("you own") for p in by_source["decode"])
+    assert any(p.premise.startswith("i own") for p in by_source["decode"])
+    assert not {p.premise for p in found.held_out["decode"]} & {p.premise for p in found.train}
+    assert found.train[: len(plain.train)] == plain.train
+
+
+def test_decode_that_is_not_there_is_named(said):
+    plain = load_inference_pairs(said / "nli")
+    (said / "nli" / "decode" / "contradictions.tsv").unlink()
+    with pytest.raises(UsageError, match=r"contradictions\.tsv is missing"):
+        add_decode(plain, said / "nli", [said / "talk.jsonl"])
+
+
+def test_contradiction_or_not_is_measured_on_a_tenth_of_decode(said, base):
+    card = learn(
+        said / "nli", said / "mine", base, dialogues=str(said / "talk.jsonl"), epochs=1, sets=""
+    )
+    assert card.data["pairs of decode"] > 100
+    (name,) = [name for name in card.scores if name.startswith("contradiction or not, on decode")]
+    assert 0.0 <= card.scores[name] <= 1.0
