@@ -280,9 +280,8 @@ def said(tmp_path):
 def test_decode_has_as_many_consistent_turns_of_one_speaker_as_contradictions(said):
     plain = load_inference_pairs(said / "nli")
     found = add_decode(plain, said / "nli", [said / "talk.jsonl"])
-    new = [p for p in (*found.train, *found.validation, *found.held_out["decode"])]
-    new = [p for p in new if p.source in ("decode", "dialogues")]
-    by_source = {name: [p for p in new if p.source == name] for name in ("decode", "dialogues")}
+    every = (*found.train, *found.validation, *found.held_out["decode"])
+    by_source = {name: [p for p in every if p.source == name] for name in ("decode", "dialogues")}
     assert {name: len(pairs) for name, pairs in by_source.items()} == {
         "decode": 200,
         "dialogues": 200,
