@@ -173,9 +173,9 @@ class Inference(AdapterRecipe[PreparedInference]):
             on = f"accuracy on {name} ({len(own):,} pairs)"
             progress.say(f"measuring the {on}")
             found[on] = prepared.learner.accuracy(own)
-        if own := pairs.held_out.get("decode"):
-            found[f"contradiction or not, on decode ({len(own):,} pairs)"] = (
-                prepared.learner.accuracy(own, by_contradiction=True)
+        if decode := pairs.held_out.get("decode"):
+            found[f"contradiction or not, on decode ({len(decode):,} pairs)"] = (
+                prepared.learner.accuracy(decode, by_contradiction=True)
             )
         return Measures(found)
 
