@@ -6,6 +6,9 @@ on: punctuation stands alone, `don't` is `do` `n't`, `it's` is `it` `'s`, while 
 
 Chinese and Japanese have no spaces between words: each of their characters counts as one.
 
+Metrics that look words up in a table need real ones: `runs_together` says whether a text has to be
+cut into them first.
+
 Which language is a text written in? Enough of it to say where a model is out of its depth.
 
 A model that has read English gives a Chinese answer a score too, and the score means nothing. So
@@ -77,6 +80,22 @@ TREEBANK = re.compile(
 def treebank_words(text: str) -> list[str]:
     """Returns the words of a text in their order; a curly apostrophe is an apostrophe."""
     return TREEBANK.findall(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
+
+
+LONGEST_WORD = 4
+"""Characters of a Chinese word, few idioms aside: a longer run of them is a text without spaces."""
+
+_RUN = re.compile(f"[{UNSPACED}]{{{LONGEST_WORD + 1}}}")
+
+RUNS_TOGETHER = "no spaces between the words of a Chinese or Japanese text"
+
+
+def runs_together(*texts: str) -> bool:
+    """Returns whether one of the texts is in Chinese or Japanese, with its words run together."""
+    return any(
+        not text.isascii() and _RUN.search(text) is not None and language_of(text) in ("zh", "ja")
+        for text in texts
+    )
 
 
 STOP_WORDS = frozenset(

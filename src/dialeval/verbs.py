@@ -228,6 +228,11 @@ def study(
     sets: Sequence[str] = (),
     positives: Sequence[str] = (),
     limit: int = 0,
+    pairs: int = 0,
+    seeds: int = 0,
+    systems: Sequence[str] = (),
+    raters: Sequence[str] = (),
+    sweep: bool = False,
     data: PathLike | None = None,
     out: PathLike | None = None,
     plot: PathLike | None = None,
@@ -236,27 +241,44 @@ def study(
     """Repeats a paper's experiment: published, ours, difference.
 
     limit  samples of each set, where a study takes fewer; 0: all
+    pairs, seeds  where a study trains scorers: pairs to learn from, and trainings of each
+    systems, raters  where a study asks chatbots: their addresses, and files with ratings of what
+          they answered
+    sweep  whether such a study also trains scorers with other values of their options
     data  the directory of data sets, in place of `DIALEVAL_DATA`
-    out   also save the result: .json, .csv, .tex, or else Markdown
+    out   also save the result: .json, .csv, .tex, or else Markdown. Of a study that asks chatbots,
+          a folder
     plot  also save the study's picture, .svg or .png
     """
     from dialeval.pictures import save
-    from dialeval.studies.result import run_study, save_result
+    from dialeval.studies.result import run_study, save_folder, save_result
     from dialeval.studies.study import find_study
 
+    found = find_study(name)
+    if found.takes_systems and out is not None and Path(out).suffix:
+        raise UsageError(f"the study {name!r} writes several files: -o {out} must be a folder")
+    if systems and not raters and out is None:
+        raise UsageError(
+            "without --raters the study writes the answers that are to be rated: name a folder, -o"
+        )
     with data_directory(data):
         result = run_study(
-            find_study(name),
+            found,
             models=models,
             metrics=metrics,
             sets=sets,
             positives=positives,
             limit=limit,
+            pairs=pairs,
+            seeds=seeds,
+            systems=systems,
+            raters=raters,
+            sweep=sweep,
             draw=plot is not None,
             progress=progress or usual_progress(name),
         )
     if out is not None:
-        save_result(result, Path(out))
+        (save_folder if found.takes_systems else save_result)(result, Path(out))
     if plot is not None and result.drawing is not None:
         save(result.drawing, plot)
     return result

@@ -10,7 +10,7 @@ def test_the_readmes_command_prints_a_row_for_each_system(dialeval):
     assert done.code == 0
     rows = {line.split()[0] for line in done.out.splitlines() if line.strip()}
     assert {"attentive", "bland", "broken"} <= rows
-    assert "bleu|v2|n:4|mode:paper" in done.out
+    assert "bleu|v3|n:4|mode:paper" in done.out
     assert "60 responses" in done.out
 
 

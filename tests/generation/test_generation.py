@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from generation.tiny_networks import tiny_network
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import tiny_language_models as tiny
@@ -28,7 +29,6 @@ from dialeval.networks.reply_network import (
     NETWORKS,
     NetworkConfig,
     ReplyReading,
-    make_network,
 )
 from dialeval.question import Likelihood
 from dialeval.sample import Turn
@@ -44,16 +44,6 @@ def tiny_lstm(units=24, vocabulary=tiny.VOCABULARY):
     torch.manual_seed(6)
     config = NetworkConfig(vocabulary, start=3, units=units, layers=2, history_tokens=20)
     model = LstmSeq2Seq(config)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return model.eval()
-
-
-def tiny_network(name, **sizes):
-    torch.manual_seed(7)
-    known = {"vocabulary": tiny.VOCABULARY, "units": 16, "layers": 1, "history_tokens": 20}
-    config = NetworkConfig(start=3, turn=5, heads=2, **{**known, **sizes})
-    model = make_network(name, config)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return model.eval()

@@ -13,7 +13,13 @@ from models import tiny_language_models as tiny
 
 from dialeval.errors import UsageError
 from dialeval.generation.backends import CausalReading, Seq2SeqReading
-from dialeval.generation.search import Decoding, Endings, beam_search, sample
+from dialeval.generation.search import (
+    Decoding,
+    Endings,
+    beam_search,
+    diverse_beam_search,
+    sample,
+)
 
 VOCABULARY = 4
 END = 0
@@ -68,6 +74,30 @@ def test_a_wide_beam_finds_what_brute_force_finds(seed, penalty):
     assert [text.ids for text in found] == best[:5]
     for text in found:
         assert text.log_prob == pytest.approx(known[text.ids][0], abs=1e-4)
+
+
+def test_beams_that_avoid_each_other_begin_with_different_words():
+    """Without a price for words of others they are all the greedy text, which counts once."""
+    free = Decoding("diverse", beams=3, count=3, max_new_tokens=4, diversity=0.0)
+    found = diverse_beam_search(Table([5, 6]), ONE_END, free, 2)
+    for seed, texts in zip((5, 6), found, strict=True):
+        greedy = sample(Table([seed]), ONE_END, Decoding(max_new_tokens=4), [[None]])
+        assert [text.ids for text in texts] == [greedy[0][0].ids]
+    dear = Decoding("diverse", beams=3, count=3, max_new_tokens=4, diversity=100.0)
+    for seed, texts in zip(
+        (5, 6), diverse_beam_search(Table([5, 6]), ONE_END, dear, 2), strict=True
+    ):
+        assert sorted(text.ids[0] for text in texts) == [1, 2, 3]
+        known = every_text(seed, 4)
+        for text in texts:  # the price weighs in the choice of words alone
+            assert text.log_prob == pytest.approx(known[text.ids][0], abs=1e-4)
+        ranks = [known[text.ids][0] / known[text.ids][1] for text in texts]
+        assert ranks == sorted(ranks, reverse=True)
+
+
+def test_a_price_below_zero_is_refused():
+    with pytest.raises(UsageError, match="diversity must be at least 0"):
+        Decoding("diverse", diversity=-1.0)
 
 
 def test_no_more_texts_are_returned_than_there_are():

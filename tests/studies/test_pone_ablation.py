@@ -1,8 +1,8 @@
 """PONE's ablation, on made-up dialogues whose topics have to match."""
 
+import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra 'models'")
@@ -11,74 +11,51 @@ from models import tiny_encoders, tiny_language_models
 from training.made_up_topics import TOPICS, Topics
 
 from dialeval.errors import UsageError
-from dialeval.studies import pone_ablation
-from dialeval.studies.pone_ablation import (
-    BASELINE,
-    FULL,
-    PRINTED,
-    all_variants,
-    averages,
-    check_positives,
-    variants,
-)
+from dialeval.studies.pone_ablation import PRINTED_COLUMN, all_variants
+from dialeval.studies.pone_published import TABLE_7
+from dialeval.studies.pone_scorers import BASELINE, FULL, Sizes, check_positives, variants
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
 
-
-@pytest.fixture
-def corpora(tmp_path, monkeypatch):
-    """DailyDialog in small, and answers rated 5 on the topic and 1 off it."""
-    generator = np.random.default_rng(0)
-    daily = tmp_path / "corpora" / "dailydialog"
-    for split, size in (("train", 80), ("validation", 20), ("test", 20)):
-        lines = [
-            f"do you like {t} {split} {i} __eou__ well {t} are nice said {i} {split} __eou__"
-            for i, t in enumerate(generator.choice(TOPICS, size))
-        ]
-        (daily / split).mkdir(parents=True)
-        (daily / split / f"dialogues_{split}.txt").write_text("\n".join(lines))
-    rows = []
-    for i in range(40):
-        asked, answered = generator.choice(TOPICS, 2)
-        rating = "5" if asked == answered else "1"
-        rows.append(f"{i},what of {asked} {i},some {answered} {i}," + ",".join(rating * 10))
-    rated = tmp_path / "rated" / "holistic" / "context_data_release.csv"
-    rated.parent.mkdir(parents=True)
-    rated.write_text("\n".join(rows) + "\n")
-    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path))
-    monkeypatch.setattr(pone_ablation, "SEEDS", 2)
-    monkeypatch.setattr(pone_ablation, "SEEDS", 2)
-    monkeypatch.setattr(pone_ablation, "variants", small_variants)
+FIVE = ["BERT-RUBER", "PONE-Po-LF", "PONE-Ne-LF", "PONE-Ne", "PONE"]
 
 
-def small_variants(encoder, positives="eda"):
-    small = {"hidden": (8,), "epochs": 3}
-    return {
-        name: replace(one, **small, **({} if name == BASELINE else {"variants": 1, "rounds": 1}))
-        for name, one in variants(encoder, positives).items()
-    }
-
-
-def test_five_scorers_stand_beside_the_published_numbers(corpora):
-    source, heard = Topics(), []
+def study_ablation(source, **options):
     study = find_study("pone-ablation")
-    result = run_study(study, source=source, progress=lambda *done: heard.append(done))
+    return run_study(study, source=source, metrics=["length"], seeds=2, **options)
+
+
+def test_five_scorers_stand_beside_people_and_the_published_numbers(corpora):
+    source, heard = Topics(), []
+    result = study_ablation(source, progress=lambda *done: heard.append(done))
     assert result.failures == ()
-    assert len(result.rows) == 2 * len(PRINTED)
-    assert all(row.published is not None and row.value is not None for row in result.rows)
-    by_set, components = result.tables
-    assert [row[0] for row in by_set.rows] == list(PRINTED)
+    ours = {row.what: row for row in result.rows}
+    assert all(ours[f"{name}: Spearman"].value is not None for name in FIVE)
+    assert ours["Human(Max): Pearson"].value == pytest.approx(1.0)  # all ten raters say the same
+    assert ours["Human(Max): Pearson"].published.printed == "0.598"
+    assert ours["BERTScore: Spearman"].published.printed == "0.221"
+    assert ours["length: Spearman"].value is not None
+    by_set, components, printed = result.tables
+    assert [row[0] for row in by_set.rows] == FIVE
     assert by_set.header[1] == "holistic/coherence"
     found = {row[0]: row for row in by_set.rows}
     gain = next(row for row in components.rows if row[0] == "all of PONE")[3]
-    assert gain == pytest.approx(found[FULL][-3] - found[BASELINE][-3])
+    assert gain == pytest.approx(found[FULL][-4] - found[BASELINE][-4])
     assert heard[-1] == (10, 10)
     assert "PONE" in result.notes[0]
+    assert [row[0] for row in printed.rows] == list(TABLE_7[PRINTED_COLUMN])
+    assert len(printed.header) == 3 + 2 * 4
 
-    loaded = source.loaded
-    again = run_study(study, source=source)
-    assert again.to_record() == result.to_record()
-    assert source.loaded == loaded
+    own = corpora / "mine.jsonl"
+    rows = [{"id": str(i), "context": [{"text": "what of cats"}], "response": f"some {t} {i}",
+             "ratings": {"fluency": {"values": [2], "scale": [1, 6]},
+                         "overall": {"values": [5 if t == "cats" else 1], "scale": [1, 6]}}}
+            for i, t in enumerate(TOPICS * 3)]  # fmt: skip
+    own.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    again = study_ablation(source, sets=[str(own)])
+    assert again.tables[0].header[1] == str(own)
+    accuracies = [[row[-1] for row in one.tables[0].rows] for one in (result, again)]
+    assert accuracies[0] == accuracies[1]  # nothing was trained again
 
 
 def test_beams_stand_beside_eda_and_the_picture_shows_two_scorers(corpora, tmp_path):
@@ -86,17 +63,16 @@ def test_beams_stand_beside_eda_and_the_picture_shows_two_scorers(corpora, tmp_p
         tmp_path / "beams", tiny_language_models.llama(), tiny_language_models.tokenizer()
     )
     spec = f"ctg:model={generator},tokens=3"
-    study = find_study("pone-ablation")
-    result = run_study(study, source=Topics(), positives=[spec], draw=True)
-    by_set, components = result.tables
+    result = study_ablation(Topics(), positives=[spec], draw=True)
+    by_set, components, _ = result.tables
     added = [f"{name}, ctg beams" for name in ("PONE-Ne-LF", "PONE-Ne", "PONE")]
-    assert [row[0] for row in by_set.rows] == [*PRINTED, *added]
+    assert [row[0] for row in by_set.rows] == [*FIVE, *added]
     found = {row[0]: row for row in by_set.rows}
     gains = {row[0]: (row[1], row[3]) for row in components.rows}
     assert len(gains) == 5 + 4
     fields, gain = gains["label filter, ctg beams"]
     assert fields == "PONE-Ne-LF, ctg beams -> PONE-Ne, ctg beams"
-    assert gain == pytest.approx(found[added[1]][-3] - found[added[0]][-3])
+    assert gain == pytest.approx(found[added[1]][-4] - found[added[0]][-4])
     assert "PONE, ctg beams" in result.notes[1]
     drawn = result.drawing.svg()
     assert ">BERT-RUBER<" in drawn
@@ -116,7 +92,7 @@ def test_an_encoder_writes_no_positives(tmp_path):
 
 
 def test_other_positives_change_nothing_but_the_positives():
-    options = all_variants("minilm-l6", ["ctg:model=a/b"])
+    options = all_variants("minilm-l6", ["ctg:model=a/b"], Sizes())
     for name in ("PONE-Ne-LF", "PONE-Ne", "PONE"):
         other = options[f"{name}, ctg b"]
         assert other == replace(options[name], positives="ctg:model=a/b")
@@ -130,8 +106,3 @@ def test_a_component_is_what_two_scorers_differ_in():
     assert random == {"BERT-RUBER", "PONE-Ne-LF", "PONE-Ne"}
     assert augmented == {"PONE-Ne-LF", "PONE-Ne", "PONE"}
     assert filtered == {"PONE-Ne", "PONE"}
-
-
-def test_a_seed_counts_with_the_mean_over_the_sets():
-    records = [{"agreement": {"a": {"spearman": 0.2}, "b": {"spearman": 0.4}}}]
-    assert averages(records, "spearman") == pytest.approx([0.3])

@@ -21,7 +21,7 @@ from dialeval.training.examples import pair_vectors, sampling
 from dialeval.training.examples.corpora import SPLITS, RatedExchanges, exchanges_of, load_corpus
 from dialeval.training.examples.pair_corpus import Pair, load_pairs
 from dialeval.training.examples.pair_vectors import embed
-from dialeval.training.examples.sampling import generator_of, make_positives
+from dialeval.training.examples.sampling import generator_of, make_positives, sampled
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_beams_of_a_generator_are_written_once_and_a_killed_search_goes_on(gener
     monkeypatch.setattr(sampling, "KEPT_AT_ONCE", 2)
     texts = ["hello", "how are you", "the cat sat", "what", "are you", "say the cat"]
     pairs = [Pair((number,), number + 1) for number in range(5)]
-    spec = f"ctg:model={generator},tokens=4"
+    spec = f"ctg:model={generator},tokens=4,method=beam"
     augment, asked = ConditionalTextGenerator.augment, []
 
     def counted(self, queries):
@@ -249,3 +249,44 @@ def test_answers_of_rivals_to_the_same_turns_are_in_one_split(tmp_path, named):
     assert not splits[0] & splits[1]
     assert not splits[0] & splits[2]
     assert not splits[1] & splits[2]
+
+
+def test_a_generator_samples_unless_a_method_is_named():
+    assert sampled("ctg:model=a/b") == "ctg:model=a/b,method=sample,top_k=20"
+    assert sampled("ctg") == "ctg:method=sample,top_k=20"
+    assert sampled("ctg:method=sample,top_k=5") == "ctg:method=sample,top_k=5"
+    assert sampled("eda") == "eda"
+
+
+def test_the_beams_of_a_dull_generator_are_the_same_texts_and_its_samples_are_not(tmp_path):
+    """One that says the same to everybody: its five beams are five texts in all."""
+    import torch
+    from generation.tiny_networks import save_network, tiny_network
+    from models import tiny_language_models as tiny
+
+    from dialeval.networks import reply_network
+
+    dull = tiny_network("seq2seq")
+    torch.nn.init.zeros_(dull.head.weight)
+    name = save_network(tmp_path / "dull", "seq2seq")
+    reply_network.save("seq2seq", dull, tmp_path / "dull")
+    words = tiny.tokenizer(closes=True).convert_ids_to_tokens(range(tiny.VOCABULARY))
+    assert len(words) == tiny.VOCABULARY
+    texts = [f"query {i}" for i in range(8)] + [f"answer {i}" for i in range(8)]
+    pairs = [Pair((i,), 8 + i) for i in range(8)]
+    found = {
+        method: make_positives(f"ctg:model={name},tokens=4{method}", pairs, texts, variants=5)
+        for method in (",method=beam", "")
+    }
+    written = sum(map(len, found[""].of_pair))
+    assert len(found[",method=beam"].texts) == 5
+    assert written == 40
+    assert len(found[""].texts) / written > 0.5
+
+
+def test_the_card_says_how_many_positives_are_different():
+    from dialeval.training.recipes.bert_ruber import _variety
+
+    facts = _variety(75_000, 384)
+    assert facts["share of different texts"] == 0.0051
+    assert _variety(0, 0) == {"variants of responses": 0}

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -194,6 +195,29 @@ def test_the_first_turns_of_a_history_are_left_out_where_one_turn_is_read(corpus
     tokenizer = build_tokenizer([dialogue, *load_corpus(corpus).train], 400)
     last = encode_pairs(tokenizer, [dialogue], 24, 12, turns=1)[-1]
     assert last.source == EncoderInput(tokenizer, 24).write([Turn("two .")], "tabs")[0]
+
+
+def test_a_generator_of_positives_has_pairs_of_its_own(tmp_path):
+    from dialeval.training.examples.pair_corpus import load_pairs
+
+    corpus = tmp_path / "corpus"
+    for split, count in (("train", 30), ("validation", 4), ("test", 4)):
+        (corpus / split).mkdir(parents=True)
+        lines = [f"ask {split} {i} __eou__ say {split} {i} __eou__ bye {i}" for i in range(count)]
+        (corpus / split / f"dialogues_{split}.txt").write_text("\n".join(lines))
+    settings = {"units": 16, "vocabulary": 300, "epochs": 1}
+    whole = train("seq2seq", corpus, tmp_path / "whole", pairs=4, **settings)
+    own = train("seq2seq", corpus, tmp_path / "own", apart_from=36, **settings)
+    others = load_pairs([corpus], "last", most=36)
+    assert own.data["pairs left to a scorer"] == len(others.train) == 36
+    assert "pairs left to a scorer" not in whole.data
+    texts = others.texts
+    taken = {(texts[pair.context[-1]], texts[pair.response]) for pair in others.train}
+    dialogues = load_corpus(corpus).train
+    left = sum(
+        (one, other) not in taken for dialogue in dialogues for one, other in pairwise(dialogue)
+    )
+    assert own.data["pairs per epoch"] == left + len(dialogues)  # each begins with a turn
 
 
 def test_heads_that_cannot_share_the_units_are_refused(tmp_path, corpus):

@@ -4,7 +4,8 @@ HolisticEval, section 3.3: a generator reads the history u_1 ... u_{t-1}, and it
 the place of the query u_t. They are other queries in the same situation, not paraphrases: the
 original is not read. `closeness=0.3-0.9` keeps those whose meaning is near it, as the cosine of
 sentence embeddings; too near is the same thing again. With `method=sample` K texts are drawn
-instead, each token among the `top_k` likeliest.
+instead, each token among the `top_k` likeliest; with `method=diverse` the beams avoid each other's
+words.
 
 What is the original, or is there already, is left out (case, punctuation and spacing aside), and
 the search widens until K are found or nothing more turns up. Where there is no history, there is
@@ -53,8 +54,9 @@ class ConditionalTextGenerator:
 
     model: str = model_option("lm", "the model that writes")
     variants: int = option(4, "variants of each query", low=1, high=MOST_TEXTS)
-    method: Literal["beam", "sample"] = option("beam", "how the model writes")
+    method: Literal["beam", "diverse", "sample"] = option("beam", "how the model writes")
     top_k: int = option(0, "sample from the k likeliest tokens; 0: from all", low=0)
+    diversity: float = option(0.5, "what a diverse beam pays for a word of another", low=0.0)
     seed: int = option(0, "of what is sampled", low=0)
     closeness: str = option("", "LOW-HIGH: cosine to the original query, such as 0.3-0.9")
     encoder: str = model_option("sentence-encoder", "what closeness is measured with")
@@ -67,6 +69,10 @@ class ConditionalTextGenerator:
         self._band  # noqa: B018 (a band that makes no sense is to be refused at once)
         if self.top_k and self.method != "sample":
             raise UsageError("augmenter 'ctg': option 'top_k' is of use with method=sample only")
+        if self.diversity != 0.5 and self.method != "diverse":
+            raise UsageError(
+                "augmenter 'ctg': option 'diversity' is of use with method=diverse only"
+            )
 
     def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
         found: list[list[str]] = [[] for _ in queries]
@@ -99,6 +105,7 @@ class ConditionalTextGenerator:
             top_k=self.top_k,
             max_new_tokens=self.tokens,
             length_penalty=self.length_penalty,
+            diversity=self.diversity,
         )
         histories = [query.context for query in queries]
         return self._generator.replies(histories, decoding, self.seed, speaker="user")

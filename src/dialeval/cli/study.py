@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,14 @@ def study(
         str | None,
         typer.Argument(
             help="Run this study. Without a name, list all studies.", show_default=False
+        ),
+    ] = None,
+    more_systems: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SYSTEM]...",
+            help="Name more chatbots after --systems, as in --systems bots/*.",
+            show_default=False,
         ),
     ] = None,
     model: Annotated[
@@ -60,6 +68,44 @@ def study(
             show_default=False,
         ),
     ] = None,
+    pairs: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Learn from this many pairs, if the study trains scorers.",
+            show_default=False,
+        ),
+    ] = 0,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Train each scorer with this many seeds, if it does.", show_default=False
+        ),
+    ] = 0,
+    systems: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--systems",
+            help="Ask this chatbot (an address, as for `dialeval probe`), if the study asks any."
+            " Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    raters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--raters",
+            help="Read what people said of the answers from this file: ratings.db of `dialeval"
+            " rate`, or any rated file. Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    sweep: Annotated[
+        bool,
+        typer.Option(
+            "--sweep", help="Also train scorers with other values of t and k (study pone)."
+        ),
+    ] = False,
     limit: Annotated[
         int,
         typer.Option(
@@ -112,16 +158,29 @@ def study(
         from dialeval.verbs import data_directory
 
         with data_directory(data):
-            if model or metric or rated or positives or limit or out or plot:
+            given = (model, metric, rated, positives, pairs, seeds, systems, raters, sweep, limit)
+            if any((*given, out, plot)):
                 raise UsageError(
-                    "name a study for --model, --metric, --set, --positives, --limit, --out and"
-                    " --plot. See: dialeval study"
+                    "name a study for --model, --metric, --set, --positives, --pairs, --seeds,"
+                    " --systems, --raters, --sweep, --limit, --out and --plot. See: dialeval study"
                 )
             _list(as_json, as_markdown)
         return
-    asked = {"models": model, "metrics": metric, "sets": rated, "positives": positives}
-    chosen = {what: given or [] for what, given in asked.items()}
-    _run(name, chosen, limit, data, out, plot, as_json, as_markdown, quiet)
+    if more_systems and not systems:
+        raise UsageError(f"unexpected {more_systems[0]!r}: one study is run at a time")
+    asked: dict[str, Any] = {
+        "models": model or [],
+        "metrics": metric or [],
+        "sets": rated or [],
+        "positives": positives or [],
+        "systems": [*(systems or []), *(more_systems or [])],
+        "raters": raters or [],
+        "pairs": pairs,
+        "seeds": seeds,
+        "sweep": sweep,
+        "limit": limit,
+    }
+    _run(name, asked, data, out, plot, as_json, as_markdown, quiet)
 
 
 def _list(as_json: bool, as_markdown: bool) -> None:
@@ -156,8 +215,7 @@ def _list(as_json: bool, as_markdown: bool) -> None:
 
 def _run(
     name: str,
-    asked: Mapping[str, list[str]],
-    limit: int,
+    asked: Mapping[str, Any],
     data: Path | None,
     out: Path | None,
     plot: Path | None,
@@ -170,9 +228,7 @@ def _run(
     from dialeval.studies.result import failure_lines, result_markdown
 
     with counting_bar(name, quiet=quiet or as_json) as progress:
-        result = dialeval.study(
-            name, limit=limit, data=data, out=out, plot=plot, progress=progress, **asked
-        )
+        result = dialeval.study(name, data=data, out=out, plot=plot, progress=progress, **asked)
     if plot is not None and not (quiet or as_json):
         say(f"picture: {plot}", stderr=True, style="dim")
     if as_json:

@@ -109,14 +109,15 @@ class Generator:
         """None if memory did not suffice: the next batch will be smaller."""
         import torch
 
-        from dialeval.generation.search import beam_search, sample
+        from dialeval.generation.search import beam_search, diverse_beam_search, sample
         from dialeval.models.loading import is_out_of_memory
 
         try:
             with torch.inference_mode():
                 reading = self._backend.read([prompts[i] for i in batch])
-                if decoding.method == "beam":
-                    return beam_search(reading, self._backend.endings, decoding, len(batch))
+                if decoding.method in ("beam", "diverse"):
+                    search = beam_search if decoding.method == "beam" else diverse_beam_search
+                    return search(reading, self._backend.endings, decoding, len(batch))
                 draws = [list(_draws(histories[i], seed, decoding.count)) for i in batch]
                 return sample(reading, self._backend.endings, decoding, draws)
         except (RuntimeError, MemoryError) as error:
@@ -133,7 +134,8 @@ class Generator:
         self, waiting: Sequence[int], prompts: Sequence[tuple[int, ...]], decoding: Decoding
     ) -> int:
         """Returns how many prompts, from the back and the longest first, fit into a batch."""
-        texts = decoding.beams if decoding.method == "beam" else decoding.count
+        searches = decoding.method in ("beam", "diverse")
+        texts = decoding.beams if searches else decoding.count
         length = len(prompts[waiting[-1]]) + decoding.max_new_tokens
         return min(len(waiting), max(1, self.tokens_per_batch // (texts * length)))
 

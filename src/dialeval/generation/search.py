@@ -1,4 +1,4 @@
-"""From the probabilities of a next token to whole texts: greedy, beam search, top-k sampling.
+"""From the probabilities of a next token to whole texts: greedy, beams, diverse beams, sampling.
 
 One decoder serves every model that can write, so that they differ in their weights only. A model
 gives a `Reading`: one row of log-probabilities per text that is being written. `Endings` says where
@@ -15,6 +15,9 @@ greedy  the likeliest token, again and again
 beam    the `beams` likeliest beginnings are kept; a finished text is ranked by
         log P / length ** length_penalty, as transformers' `generate` does (its end counts as a
         token; 0 ranks by log P alone, as OpenNMT does)
+diverse each beam is a search of its own, one after the other: a token that those before it chose
+        at the same place costs it `diversity` each time (Vijayakumar et al., 2018, Hamming
+        diversity, as many groups as beams). Texts are ranked without these costs
 sample  a token is drawn among the `top_k` likeliest (0: all), of these among the fewest that
         have the mass `top_p`, after the log-probabilities were divided by `temperature`
 """
@@ -22,7 +25,7 @@ sample  a token is drawn among the `top_k` likeliest (0: all), of these among th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, Protocol
 
@@ -36,7 +39,7 @@ from dialeval.errors import UsageError
 class Decoding:
     """How texts are written; `count` of them, best first (samples: in the order drawn)."""
 
-    method: Literal["greedy", "beam", "sample"] = "greedy"
+    method: Literal["greedy", "beam", "diverse", "sample"] = "greedy"
     beams: int = 5
     top_k: int = 0
     top_p: float = 1.0
@@ -44,10 +47,14 @@ class Decoding:
     max_new_tokens: int = 64
     count: int = 1
     length_penalty: float = 1.0
+    diversity: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.method not in ("greedy", "beam", "sample"):
-            raise UsageError(f"no decoding {self.method!r}. There are: greedy, beam, sample")
+        methods = ("greedy", "beam", "diverse", "sample")
+        if self.method not in methods:
+            raise UsageError(f"no decoding {self.method!r}. There are: {', '.join(methods)}")
+        if self.diversity < 0:
+            raise UsageError(f"diversity must be at least 0, not {self.diversity}")
         for name, least in (("beams", 1), ("top_k", 0), ("max_new_tokens", 1), ("count", 1)):
             if getattr(self, name) < least:
                 raise UsageError(f"{name} must be at least {least}, not {getattr(self, name)}")
@@ -59,7 +66,7 @@ class Decoding:
             raise UsageError(
                 f"greedy decoding finds one text, not {self.count}: use beam or sample"
             )
-        if self.method == "beam" and self.count > self.beams:
+        if self.method in ("beam", "diverse") and self.count > self.beams:
             raise UsageError(f"{self.beams} beams cannot give {self.count} texts: raise beams")
 
 
@@ -210,6 +217,42 @@ def beam_search(
     return [[text for _, text in search.finished[: decoding.count]] for search in searches]
 
 
+def diverse_beam_search(
+    reading: Reading, endings: Endings, decoding: Decoding, prompts: int
+) -> list[list[Hypothesis]]:
+    """Returns the `count` best texts of the searches for each prompt, each text once."""
+    groups, alone = decoding.beams, replace(decoding, beams=1, count=1)
+    searches = [_Search([Hypothesis()], []) for _ in range(prompts * groups)]
+    reading.select([prompt for prompt in range(prompts) for _ in range(groups)])
+    for length in range(1, decoding.max_new_tokens + 1):
+        active = [number for number, search in enumerate(searches) if search.beams]
+        if not active:
+            break
+        texts = [searches[number].beams[0].ids for number in active]
+        scores = endings.merge(reading.log_probs, texts)
+        rows: list[int] = []
+        chosen: dict[int, list[int]] = {}
+        for row, number in enumerate(active):
+            search, before = searches[number], chosen.setdefault(number // groups, [])
+            costs = torch.zeros_like(scores[row : row + 1])
+            for token in before:
+                costs[0, token] += decoding.diversity
+            here = range(row, row + 1)
+            rows += _extend(search, scores[row : row + 1], endings, alone, length, here, costs)
+            written = search.beams or [text for _, text in search.finished]
+            before += [text.ids[-1] for text in written if len(text.ids) == length]
+        if rows:
+            reading.select(rows)
+            reading.write([searches[n].beams[0].ids[-1] for n in active if searches[n].beams])
+    found = []
+    for prompt in range(prompts):
+        own = searches[prompt * groups : (prompt + 1) * groups]
+        ranked = sorted((one for search in own for one in search.finished), key=lambda one: -one[0])
+        texts_once = {text.ids: text for _, text in reversed(ranked)}
+        found.append(list(reversed(texts_once.values()))[: decoding.count])
+    return found
+
+
 def _extend(
     search: _Search,
     scores: torch.Tensor,
@@ -217,12 +260,16 @@ def _extend(
     decoding: Decoding,
     length: int,
     rows: range,
+    costs: torch.Tensor | None = None,
 ) -> list[int]:
-    """Adds one token to the beams of a prompt; returns the row that each new beam continues."""
+    """Adds one token to the beams of a prompt; returns the row that each new beam continues.
+    `costs` weigh in the choice of tokens alone."""
     known = torch.tensor([beam.log_prob for beam in search.beams], device=scores.device)
     totals = (known[:, None] + scores).flatten()
     # Half of the candidates may be ends, and as many beams as before have to remain.
-    values, places = totals.topk(min(2 * decoding.beams, len(totals)))
+    weighed = totals if costs is None else totals - costs.flatten()
+    places = weighed.topk(min(2 * decoding.beams, len(totals))).indices
+    values = totals[places]
     beams: list[Hypothesis] = []
     origins: list[int] = []
     at_the_limit = length == decoding.max_new_tokens

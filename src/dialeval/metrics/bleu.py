@@ -33,7 +33,7 @@ from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
-from dialeval.text import UNSPACED_LANGUAGES, language_of
+from dialeval.text import RUNS_TOGETHER, UNSPACED_LANGUAGES, language_of, runs_together
 
 LOG_0 = -9999999999
 FLOOR, ADD_K = 0.1, 1
@@ -45,7 +45,7 @@ class Bleu(Metric):
     """Clipped n-gram precision against the references, with a penalty for brevity."""
 
     name = "bleu"
-    version = 2
+    version = 3
     needs = frozenset({"references"})
     citation = (
         "Papineni, Roukos, Ward, Zhu: BLEU: a Method for Automatic Evaluation of Machine"
@@ -78,6 +78,8 @@ class Bleu(Metric):
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if self.mode == "paper":
             return self.from_counts(self.count(sample), effective_order=True)
+        if runs_together(sample.response or "", *sample.references):
+            return Score.missing(f"{RUNS_TOGETHER}: mode=released needs them")
         by_order = released_bleu(sample.response or "", sample.references)
         if not by_order:
             return Score.missing("too short")

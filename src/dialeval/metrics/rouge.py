@@ -32,7 +32,7 @@ from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
-from dialeval.text import ALONE, LETTERS, language_of
+from dialeval.text import ALONE, LETTERS, RUNS_TOGETHER, language_of, runs_together
 
 WORD = re.compile("[a-z0-9]+")
 """After lowercasing; whatever else there is separates words."""
@@ -45,7 +45,7 @@ class Rouge(Metric):
     """Overlap of n-grams, or of the longest common subsequence, with the best reference."""
 
     name = "rouge"
-    version = 2
+    version = 3
     needs = frozenset({"references"})
     range = (0.0, 1.0)
     citation = (
@@ -74,6 +74,8 @@ class Rouge(Metric):
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         response = sample.response or ""
         if self.mode == "released":
+            if runs_together(response, *sample.references):
+                return Score.missing(f"{RUNS_TOGETHER}: mode=released needs them")
             value = released_rouge(response, sample.references)
             return Score.missing("no words") if value is None else Score(value, {"rouge-2": value})
         rule = WORD if self._ascii(sample) else ANY_WORD

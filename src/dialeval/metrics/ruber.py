@@ -21,8 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from dialeval.errors import UsageError
 from dialeval.metric import Metric, Need, Part
-from dialeval.metrics.word_vectors import Words, WordVectorMetric
+from dialeval.metrics.word_vectors import (
+    Words,
+    WordVectorMetric,
+    chinese_words,
+    words_obstacle,
+)
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import Answer, Embed, Judge, Judgement, Question
@@ -153,9 +159,13 @@ class Ruber(BlendedMetric):
     takes the largest and the smallest of each, pooling=average takes the mean instead, pooling=all
     puts all three behind each other. See `embedding-average` for words and unknown words. An
     undefined cosine is 0 in mode=released.
+
+    Chinese words have no spaces between them: tokenize=jieba finds them, for a scorer that was
+    trained with --tokenize jieba. Otherwise a text whose words run together gets no score.
     """
 
     name = "ruber"
+    version = 2
     citation = (
         "Tao, Mou, Zhao, Yan: RUBER: An Unsupervised Method for Automatic Evaluation of Open-Domain"
         " Dialog Systems. AAAI 2018"
@@ -164,12 +174,28 @@ class Ruber(BlendedMetric):
     model: str = model_option("ruber", "the trained scorer; its word vectors serve both halves")
     blend: Blend = option("min", "what is made of the two halves, or one of them")
     pooling: Pooling = option("max-min", "how word vectors become one for the referenced half")
+    tokenize: Literal["treebank", "jieba"] = option(
+        "treebank", "words: punctuation apart, or Chinese"
+    )
+
+    def __post_init__(self) -> None:
+        if self.mode == "released" and self.tokenize != "treebank":
+            raise UsageError(
+                "metric 'ruber': mode=released takes what stands between spaces for words. Leave"
+                " tokenize out, or use mode=paper."
+            )
+
+    def obstacle(self, sample: Sample) -> str:
+        turns = (turn.text for turn in sample.context[-1:])
+        return super().obstacle(sample) or words_obstacle(
+            self.tokenize, sample.response or "", *turns, *sample.references
+        )
 
     def ask(self, sample: Sample) -> Sequence[Question]:
-        response = sample.response or ""
+        response = self._spaced(sample.response or "")
         if self.mode == "paper" and not response.strip():
             return ()
-        turns = tuple(turn.text for turn in sample.context[-1:])
+        turns = tuple(self._spaced(turn.text) for turn in sample.context[-1:])
         near = self._referenced().ask(sample) if sample.references else ()
         return [Judge(self.model, turns, response), *near]
 
@@ -180,8 +206,11 @@ class Ruber(BlendedMetric):
         near = self._referenced().score(sample, vectors) if vectors else None
         return self.blended(Judgement.read(fit), near)
 
+    def _spaced(self, text: str) -> str:
+        return " ".join(chinese_words(text)) if self.tokenize == "jieba" else text
+
     def _referenced(self) -> ReferencedHalf:
-        return ReferencedHalf(self.model, self.mode, pooling=self.pooling)
+        return ReferencedHalf(self.model, self.mode, self.tokenize, pooling=self.pooling)
 
 
 @dataclass(frozen=True)

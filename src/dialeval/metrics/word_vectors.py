@@ -10,6 +10,9 @@ left out, as is one whose vector is zero; the part `unknown` says how many were.
 left on either side there is no score (`no known words`), and none where a cosine is undefined
 (`zero vector`).
 
+Chinese words have no spaces between them: tokenize=jieba finds them (extra `chinese`), for word
+vectors of Chinese. With the other rules a text whose words run together gets no score.
+
 mode=released is what PONE's code does (Lan et al., TOIS 2020): words are what stands between
 whitespace, case counts, a word without a vector gets one random vector from U(0, 1) that all such
 words share, and so does an empty text. The code tests for a zero vector with `.all()`, so a single
@@ -18,6 +21,7 @@ component that is exactly 0 replaces the cosine by 1 if both vectors have one, e
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -31,7 +35,7 @@ from dialeval.options import option
 from dialeval.question import Answer, WordVectors
 from dialeval.sample import Sample
 from dialeval.scores import Score
-from dialeval.text import treebank_words
+from dialeval.text import RUNS_TOGETHER, runs_together, treebank_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,12 +59,15 @@ class Words:
 class WordVectorMetric(Metric):
     """Base of the metrics that compare word vectors: all but the `similarity` of two texts."""
 
+    version = 2
     needs = frozenset({"references"})
     range = (-1.0, 1.0)
 
     model: str = model_option("word-vectors", "where the word vectors come from")
     mode: Literal["paper", "released"] = option("paper", "the definition, or PONE's code")
-    tokenize: Literal["treebank", "none"] = option("treebank", "split off punctuation or not")
+    tokenize: Literal["treebank", "none", "jieba"] = option(
+        "treebank", "words: punctuation apart, between spaces, or Chinese"
+    )
     lowercase: bool = option(True, "ignore case")
     seed: int = option(SEED, "mode=released: seed of the vector for unknown words", low=0)
 
@@ -75,6 +82,11 @@ class WordVectorMetric(Metric):
                 f"metric {self.name!r}: mode=paper leaves unknown words out and draws no vector for"
                 " them. Leave seed out, or use mode=released."
             )
+
+    def obstacle(self, sample: Sample) -> str:
+        return super().obstacle(sample) or words_obstacle(
+            self.tokenize, sample.response or "", *sample.references
+        )
 
     def similarity(self, response: Words, reference: Words) -> float:
         """Returns the similarity of two texts with at least one word each; NaN where it is not
@@ -101,6 +113,8 @@ class WordVectorMetric(Metric):
         """Returns the words of a text and how often each occurs, in order of appearance."""
         if self.mode == "released" or self.tokenize == "none":
             words = text.split()
+        elif self.tokenize == "jieba":
+            words = chinese_words(text)
         else:
             words = treebank_words(text)
         lower = self.lowercase and self.mode == "paper"
@@ -136,6 +150,26 @@ class WordVectorMetric(Metric):
         if self.mode == "released":
             return {"tokenize": "none", "lowercase": "false"}
         return {"seed": "unused"}
+
+
+def chinese_words(text: str) -> list[str]:
+    """Returns the words of a Chinese text, by jieba; words between spaces stay apart."""
+    try:
+        import jieba
+    except ImportError:
+        raise UsageError(
+            "Chinese words are found by jieba: pip install 'dialeval[chinese]', or put spaces"
+            " between the words"
+        ) from None
+    jieba.setLogLevel(logging.WARNING)
+    return [word for word in jieba.lcut(text) if word.strip()]
+
+
+def words_obstacle(tokenize: str, *texts: str) -> str:
+    """Says why no word of a text would be found: they run together. Empty if some would."""
+    if tokenize == "jieba" or not runs_together(*texts):
+        return ""
+    return f"{RUNS_TOGETHER}: tokenize=jieba, or put spaces between them"
 
 
 def _share_unknown(words: Counter[str], answer: Answer) -> float:

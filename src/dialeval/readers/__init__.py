@@ -12,6 +12,7 @@
 | text with names | `transcript.py` |
 | rated sets | `rated.py` (FED, USR, GRADE, engagement), `dstc10.py`, `holistic.py`, `convai.py` |
 | corpora | `corpora.py` (DailyDialog, EmpatheticDialogues, PersonaChat, Topical-Chat) |
+| more corpora | `pair_corpora.py` (Cornell, Tencent, Xiaohuangji) |
 | `data check`, `data convert` | `check.py`, `convert.py` |
 """
 

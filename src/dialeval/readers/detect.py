@@ -43,6 +43,9 @@ SPECIFIC = (
     "dailydialog",
     "empathetic",
     "personachat",
+    "cornell",
+    "tencent",
+    "xiaohuangji",
 )
 LOGS = (
     "opentelemetry",

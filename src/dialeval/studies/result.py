@@ -6,14 +6,16 @@ How a study looks: on a terminal, and as Markdown for a paper, a pull request or
 
 .json  everything                       .tex  tables for a paper
 .csv   one number per cell              else  Markdown
+
+`save_folder` writes all of them into a folder, with pictures and further files.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +112,8 @@ class StudyResult:
     notes: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     drawing: Drawing | None = None
+    pictures: Mapping[str, Drawing] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def failures(self) -> tuple[Row, ...]:
@@ -144,6 +148,11 @@ def run_study(
     positives: Sequence[str] = (),
     draw: bool = False,
     limit: int = 0,
+    pairs: int = 0,
+    seeds: int = 0,
+    systems: Sequence[str] = (),
+    raters: Sequence[str] = (),
+    sweep: bool = False,
     source: ModelSource | None = None,
     progress: Progress = silent,
 ) -> StudyResult:
@@ -162,6 +171,12 @@ def run_study(
         raise UsageError(f"the study {study.name!r} makes no positives: leave out --positives")
     if limit and not study.takes_limit:
         raise UsageError(f"the study {study.name!r} reads its sets whole: leave out --limit")
+    if (pairs or seeds) and not study.trains:
+        raise UsageError(f"the study {study.name!r} trains nothing: leave out --pairs and --seeds")
+    if (systems or raters or sweep) and not study.takes_systems:
+        raise UsageError(
+            f"the study {study.name!r} asks no chatbot: leave out --systems, --raters and --sweep"
+        )
     if draw and not study.draws:
         raise UsageError(f"the study {study.name!r} has no picture: leave out --plot")
     asked = tuple(models) or study.models
@@ -173,13 +188,28 @@ def run_study(
     data = find_data((*study.needs, *study.may_use))
     chosen = tuple(metrics) or study.metrics
     setting = Setting(
-        data, asked, chosen, source, progress, tuple(sets), tuple(positives), draw, limit
+        data,
+        asked,
+        chosen,
+        source,
+        progress,
+        sets=tuple(sets),
+        positives=tuple(positives),
+        draw=draw,
+        limit=limit,
+        pairs=pairs,
+        seeds=seeds,
+        systems=tuple(systems),
+        raters=tuple(raters),
+        sweep=sweep,
     )
     findings = study.measure(setting)
     published = (*study.published, *findings.published)
     rows = lay_side_by_side(published, findings.measured, wanted=not metrics)
     notes, tables = tuple(findings.notes), tuple(findings.tables)
-    return StudyResult(study, setting, rows, notes, tables, findings.drawing)
+    return StudyResult(
+        study, setting, rows, notes, tables, findings.drawing, findings.pictures, findings.files
+    )
 
 
 def lay_side_by_side(
@@ -361,6 +391,19 @@ def save_result(result: StudyResult, out: Path) -> None:
             write_text(out, result_latex(result))
         case _:
             write_text(out, result_markdown(result))
+
+
+def save_folder(result: StudyResult, folder: Path) -> None:
+    """Writes tables.md, .json, .csv and .tex, the pictures, and what is to be gone on with."""
+    from dialeval.pictures import save
+
+    if result.rows or result.tables:
+        for ending in ("md", "json", "csv", "tex"):
+            save_result(result, folder / f"tables.{ending}")
+    for name, text in result.files.items():
+        write_text(folder / name, text)
+    for name, drawing in result.pictures.items():
+        save(drawing, folder / name)
 
 
 def result_csv(result: StudyResult) -> str:

@@ -165,6 +165,8 @@ class Findings:
     """What `measure` returns: numbers, remarks for the reader, tables, a picture if asked for.
 
     published  more published numbers, where it depends on the user's sets which ones there are
+    pictures  more of them, by the name of their file
+    files     texts for the reader to go on with, by the name of their file
     """
 
     measured: Sequence[Measured]
@@ -172,6 +174,8 @@ class Findings:
     tables: Sequence[Table] = ()
     drawing: Drawing | None = None
     published: Sequence[Published] = ()
+    pictures: Mapping[str, Drawing] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,10 @@ class Setting:
     source     who answers for the models; None: the models on this machine
     sets       the rated sets that the user chose among, where a study takes any
     positives  more ways to make right responses to learn from, where a study learns
+    pairs, seeds  how much is learned from and how often, where a study learns; 0: its own
+    systems    chatbots whose answers are judged: addresses, as for `dialeval probe`
+    raters     files with what people said of these answers
+    sweep      whether scorers are also trained with other values of their options
     draw       whether a picture is wanted
     limit      answers of each set, drawn at random, where a study takes a part; 0: its own
     """
@@ -196,6 +204,11 @@ class Setting:
     positives: tuple[str, ...] = ()
     draw: bool = False
     limit: int = 0
+    pairs: int = 0
+    seeds: int = 0
+    systems: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
+    sweep: bool = False
 
     def score(
         self,
@@ -234,6 +247,8 @@ class Study:
     takes_sets whether it runs on any rated set, and `--set` chooses among them
     takes_positives  whether it learns from right responses that may be made in several ways
     takes_limit  whether `--limit` says how many answers of each set are drawn
+    takes_systems  whether it asks chatbots, and `-o` names a folder for all that it writes
+    trains     whether it trains scorers, whose sizes `--pairs` and `--seeds` say
     draws      whether it has a picture
     differs    what is known to differ from the paper, and why
     cost       how long it takes on a CPU the first time, where that is more than seconds
@@ -253,6 +268,8 @@ class Study:
     takes_sets: bool = False
     takes_positives: bool = False
     takes_limit: bool = False
+    takes_systems: bool = False
+    trains: bool = False
     draws: bool = False
     differs: tuple[str, ...] = ()
     cost: str = ""
@@ -267,6 +284,7 @@ STUDIES = {
     "ws-substitutions": "ws_substitutions",
     "ws-consistency": "ws_substitutions:CONSISTENCY",
     "pone-bleu": "pone_bleu",
+    "pone": "pone",
     "pone-ablation": "pone_ablation",
     "comparison": "comparison",
     "dstc10-table": "mme_published:TABLE",

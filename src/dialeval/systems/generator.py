@@ -50,7 +50,8 @@ def check_method(given: Mapping[str, object], method: str) -> None:
 
 
 class LocalModel:
-    """A model that continues dialogues, asked by one thread."""
+    """A model that continues dialogues, asked by one thread. `turns`: how many of the last turns it
+    reads; 0: all."""
 
     concurrency = 1
 
@@ -62,6 +63,7 @@ class LocalModel:
         self._address = address
         self._options = options
         self._generator = load_generator(address)
+        self.turns = self._generator.turns
         self._decoding = Decoding(
             method=options.method,
             beams=options.beams,

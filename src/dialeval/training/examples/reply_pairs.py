@@ -14,7 +14,7 @@ Turns are told apart by a tab, which is a piece of its own on both sides of whic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
@@ -33,7 +33,11 @@ from tokenizers import (
 
 from dialeval.errors import UsageError
 from dialeval.models.layout import EncoderInput
+from dialeval.models.pair_scorer import last_words
 from dialeval.training.examples.corpora import Dialogue
+
+SCORER_WORDS = 100
+"""The end of an utterance that a pair scorer reads (`train pone`)."""
 
 BUCKET = 4
 """Pairs whose lengths differ by less share batches."""
@@ -53,9 +57,11 @@ def encode_pairs(
     history_tokens: int,
     reply_tokens: int,
     turns: int = 0,
+    without: Collection[tuple[str, str]] = (),
 ) -> list[ReplyPair]:
     """Long histories lose their beginning, long replies their end. `turns`: read at most so many of
-    the last turns; 0: all.
+    the last turns; 0: all. `without`: turns and their replies, as a scorer reads them, that make no
+    pair.
 
     A turn begins with a tab, which is split off before anything else (see `vocabulary`): so the ids
     of a history are those of its turns, and no turn is tokenised again for each that follows.
@@ -65,13 +71,19 @@ def encode_pairs(
     pairs = []
     for dialogue in dialogues:
         before: list[Sequence[int]] = []
-        for turn in dialogue:
+        for place, turn in enumerate(dialogue):
             said = written.segments.text(turn).ids
             target = (*said, tokenizer.eos_token_id)[:reply_tokens]
             history = tuple(chain.from_iterable(before[-turns:]))[-room:]
-            pairs.append(ReplyPair((*written.before, *history, *written.after), target))
+            if not (place and without and _as_scored(dialogue, place) in without):
+                pairs.append(ReplyPair((*written.before, *history, *written.after), target))
             before.append(written.segments.text(f"\t{turn}").ids)
     return pairs
+
+
+def _as_scored(dialogue: Dialogue, place: int) -> tuple[str, str]:
+    before, said = (last_words(text, SCORER_WORDS) for text in dialogue[place - 1 : place + 1])
+    return before, said
 
 
 def make_batches(

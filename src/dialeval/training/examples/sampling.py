@@ -26,14 +26,19 @@ and b = 0.75 as in Lucene.
 PONE's positive data generator (section 3.3.2): more responses that may fit the same query.
 
     eda   the response with words replaced, inserted, swapped or deleted: fast, noisy
-    ctg   the beams of a generator that reads the query: slow, and what the paper calls Seq2Seq
+    ctg   what a generator writes that reads the query: slow, and what the paper calls Seq2Seq
+
+A small generator is dull: its likeliest answers are the same few to all queries, and a scorer that
+learns from them learns that dull answers fit. So `ctg` draws tokens among the 20 likeliest, unless
+a method is named: `ctg:model=DIR,method=beam` are the beams of the paper, `method=diverse` beams
+that avoid each other's words. The card says how many of the texts are different.
 
 Both are the augmenters of `dialeval augment`, applied to responses. A response of one word may have
 fewer than the k = 5 variants of the paper; what is the response itself is no variant.
 
-    CACHE/positives/DIGEST/    the beams of so many queries each
+    CACHE/positives/DIGEST/    the texts of so many queries each
 
-Beams take minutes to hours, so they are kept: DIGEST is that of the generator's weights, its
+They take minutes to hours, so they are kept: DIGEST is that of the generator's weights, its
 options, the queries and how many there are in a file. What was killed goes on after the last
 finished file.
 """
@@ -285,6 +290,8 @@ def make_positives(
         raise UsageError(f"positives are made by eda, ctg or none, not by {name!r}")
     if "variants" in options:
         raise UsageError(f"say how many positives with --variants, not in {spec!r}")
+    spec = sampled(spec)
+    options = split_spec(spec)[1]
     augmenter = make_augmenter(f"{spec}{',' if options else ':'}variants={variants}", seed=0)
     keys = [pair if name in READS_THE_QUERY else Pair((), pair.response) for pair in pairs]
     distinct = list(dict.fromkeys(keys))
@@ -301,9 +308,22 @@ def make_positives(
     return Positives(tuple(numbers), tuple(made[key] for key in keys))
 
 
+TOP_K = 20
+"""Of how many of the likeliest tokens one is drawn, unless a spec says how a generator writes."""
+
+
+def sampled(spec: str) -> str:
+    """Returns the spec of a generator with how it writes: sampling, where it does not say."""
+    name, options = split_spec(spec)
+    if name not in READS_THE_QUERY or "method" in options:
+        return spec
+    top_k = "" if "top_k" in options else f",top_k={TOP_K}"
+    return f"{spec}{',' if options else ':'}method=sample{top_k}"
+
+
 def generator_of(spec: str) -> str:
     """Returns the model that writes the positives; empty where no model does."""
-    augmenter = None if split_spec(spec)[0] == "none" else make_augmenter(spec)
+    augmenter = None if split_spec(spec)[0] == "none" else make_augmenter(sampled(spec))
     return augmenter.model if isinstance(augmenter, ConditionalTextGenerator) else ""
 
 

@@ -3,6 +3,7 @@
     scorer.json          what is read and how: encoder, pooling, rule for the context, sizes
     scorer.safetensors   the weights, 16 bits
     seeds.json           every seed that was trained: accuracies, agreement with people
+    seeds/N              the scorer of each seed, where there are several
     labels.svg           how many labels each round of the filter changed, if there was one (PONE)
     boundary.svg         where the scorer separates good from bad (learners/decision_boundary.py)
 
@@ -182,7 +183,7 @@ class BertRuber(Recipe[PreparedPairs]):
                 "corpus": corpus.name,
                 "sha256": corpus.digest(),
                 "pairs to learn from": len(corpus.train),
-                "variants of responses": sum(map(len, pairs.train.of_pair)),
+                **_variety(sum(map(len, pairs.train.of_pair)), len(pairs.train.variants)),
                 "pairs for validation": len(corpus.validation),
                 "pairs for test": len(corpus.test),
                 **corpus.left_out.facts(),
@@ -236,6 +237,8 @@ class BertRuber(Recipe[PreparedPairs]):
             self.truncate_words,
         )
         save_scorer(out, config.to_record(), best.network)
+        for one in prepared.seeds if len(prepared.seeds) > 1 else ():
+            save_scorer(out / "seeds" / str(one.seed), config.to_record(), one.fitted.network)
         write_json(out / "seeds.json", [one.to_record() for one in prepared.seeds])
         networks = {**self._compared(), self.title: best.network}
         drawing = draw_boundaries(networks, prepared.pairs, np.random.default_rng(0))
@@ -304,6 +307,15 @@ class BertRuber(Recipe[PreparedPairs]):
             )
         recipe: Any = find_recipe(config.metric)
         return {recipe.title: network}
+
+
+def _variety(written: int, different: int) -> dict[str, Any]:
+    """Says how many positives were made, and whether they are the same few again and again."""
+    facts: dict[str, Any] = {"variants of responses": written}
+    if written:
+        facts["different texts among the variants"] = different
+        facts["share of different texts"] = round(different / written, 4)
+    return facts
 
 
 def load_scorer(directory: Path) -> tuple[PairScorerConfig, PairScorerNetwork]:

@@ -41,8 +41,8 @@ class Pone(BertRuber):
     edit_negatives: bool = option(True, "Edit wrong responses as often as right ones.")
     positives: str = option(
         "eda",
-        "Make more right responses by eda (changed words), ctg (beams of a generator, slow; also"
-        " ctg:model=DIR) or none.",
+        "Make more right responses by eda (changed words), ctg (what a generator writes, slow;"
+        " ctg:model=DIR samples, ctg:model=DIR,method=beam takes its beams) or none.",
     )
     variants: int = option(5, "Make this many of them per response (k).", low=1)
     filter: Literal["paper", "released", "none"] = option(

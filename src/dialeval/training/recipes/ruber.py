@@ -10,8 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dialeval.errors import UsageError
+from dialeval.metrics.word_vectors import chinese_words
 from dialeval.model_store.presets import PRESETS
 from dialeval.options import option
+from dialeval.text import RUNS_TOGETHER, runs_together
 from dialeval.training.recipe import (
     Measures,
     Prepared,
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
     from dialeval.models.ruber import RuberConfig
     from dialeval.training.examples.pair_corpus import PairCorpus
     from dialeval.training.learners.ruber import RuberLearner
+
+
+SEEN_FIRST = 100
+"""Texts by which the language of a corpus is told."""
 
 
 @dataclass
@@ -56,6 +63,11 @@ class Ruber(Recipe[PreparedRuber]):
     pairs: int | None = option(None, "Learn from at most this many pairs.", low=20)
     units: int = option(96, "Set the width of the network.", low=1)
     words: int = option(40, "Read at most this many words of a text.", low=1)
+    tokenize: Literal["treebank", "jieba"] = option(
+        "treebank",
+        "Find words in this way. jieba: Chinese words (pip install 'dialeval[chinese]'); then use"
+        " the result with ruber:tokenize=jieba.",
+    )
     batch: int = option(256, "Take this many pairs per step.", low=2)
     learning_rate: float = option(2e-3, "Set the highest learning rate.", low=0.0)
 
@@ -82,7 +94,15 @@ class Ruber(Recipe[PreparedRuber]):
         corpus = load_pairs(data, "last", words=WHOLE, most=self.pairs)
         progress.say(f"{corpus.name}: {len(corpus.train):,} pairs to learn from")
         config = RuberConfig(self.model, table.vectors.shape[1], self.units, self.units, self.words)
-        numbers = WordNumbers(corpus.texts, table, self.words)
+        texts: Sequence[str] = corpus.texts
+        if self.tokenize == "jieba":
+            texts = [" ".join(chinese_words(text)) for text in texts]
+        elif runs_together(*texts[:SEEN_FIRST]):
+            raise UsageError(
+                f"{corpus.name}: {RUNS_TOGETHER}: use --tokenize jieba and word vectors of the"
+                " language (--model)"
+            )
+        numbers = WordNumbers(texts, table, self.words)
         unknown, read = numbers.without_vector()
         if 2 * unknown > read:
             progress.say(
@@ -109,7 +129,7 @@ class Ruber(Recipe[PreparedRuber]):
             {"data": corpus.digest(), "vectors": Models().fingerprint(self.model)},
             corpus,
             config,
-            config=asdict(config),
+            config=asdict(config) | {"tokenize": self.tokenize},
         )
 
     def save(self, prepared: PreparedRuber, out: Path) -> None:

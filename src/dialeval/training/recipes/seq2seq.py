@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from dialeval.errors import UsageError
 from dialeval.options import option
 from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, Settings, held_out_option
 
@@ -66,6 +67,12 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
         " single-turn systems of PONE read 1.",
         low=0,
     )
+    apart_from: int = option(
+        0,
+        "Leave out the pairs that `train pone --context last --pairs N` learns from, so that a"
+        " generator of its positives has pairs of its own; 0: leave out none.",
+        low=0,
+    )
     held_out: int = held_out_option(200, "dialogues each")
     format: str = option("", "Read the data as this format (see: dialeval data formats).")
 
@@ -109,16 +116,26 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
         tokenizer = build_tokenizer(
             corpus.train, options.vocabulary, options.pieces, options.history_tokens
         )
+        without = self._pairs_of_others(data)
         train, validation, test = (
             encode_pairs(
-                tokenizer, dialogues, options.history_tokens, options.reply_tokens, options.turns
+                tokenizer,
+                dialogues,
+                options.history_tokens,
+                options.reply_tokens,
+                options.turns,
+                apart,
             )
-            for dialogues in (
-                corpus.train,
-                corpus.validation[: self.held_out],
-                corpus.test[: self.held_out],
+            for dialogues, apart in (
+                (corpus.train, without),
+                (corpus.validation[: self.held_out], ()),
+                (corpus.test[: self.held_out], ()),
             )
         )
+        if not train:
+            raise UsageError(
+                f"{corpus.name}: --apart-from {self.apart_from} leaves no pair to learn from"
+            )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = preset.architecture.build(
@@ -139,6 +156,7 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
                 "train dialogues": len(corpus.train),
                 "pairs per epoch": len(learner.train),
                 "tokens of replies per epoch": sum(len(pair.target) for pair in learner.train),
+                **({"pairs left to a scorer": len(without)} if without else {}),
                 **left_out.facts(),
             },
             {"data": corpus.digest(), "preset": asdict(preset)},
@@ -146,6 +164,17 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
             test,
             config=asdict(preset.settings) | asdict(options) | asdict(preset.architecture),
         )
+
+    def _pairs_of_others(self, data: Sequence[Path]) -> frozenset[tuple[str, str]]:
+        """Returns the turns and replies that `train pone --context last --pairs N` learns from."""
+        from dialeval.training.examples.pair_corpus import load_pairs
+        from dialeval.training.examples.reply_pairs import SCORER_WORDS
+
+        if not self.apart_from:
+            return frozenset()
+        other = load_pairs(data, "last", words=SCORER_WORDS, most=self.apart_from)
+        texts = other.texts
+        return frozenset((texts[pair.context[-1]], texts[pair.response]) for pair in other.train)
 
     def learn(self, prepared: PreparedSeq2Seq, training: Training) -> Sequence[Mapping[str, float]]:
         state = training.stage(prepared.learner, self.settings())

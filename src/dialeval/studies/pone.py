@@ -1,0 +1,292 @@
+"""PONE's experiments, from chatbots to its tables: answers, ratings, correlations.
+
+    dialeval study pone --systems bots/* -o tables/                      1. asks, draws the answers
+    dialeval rate tables/answers.jsonl --qualities ...                   2. people rate them, 1 to 6
+    dialeval study pone --systems bots/* --raters ratings.db -o tables/  3. makes the tables
+
+Systems answer the queries of DailyDialog's test dialogues; 100 answers of each are drawn, 300 where
+a system reads more than one turn. Where there are no such ratings, `--set` makes the same tables of
+any rated set: each set is a column then, as each system is otherwise.
+
+    Table 1   do the raters agree? kappa          Table 6   four answers with all scores
+    Table 2   every metric, overall quality       Table 7   what the components of PONE add
+    Table 3   every metric, single qualities      Table 8   the same where there are several turns
+    Table 4   weighted and random negatives       Table 9   positives by EDA and by a generator
+
+Tables 7 to 9 train scorers, which are kept (`pone_scorers.py`). `--sweep` trains more of them, for
+the pictures of t and k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dialeval.errors import UsageError
+from dialeval.studies import pone_scorers
+from dialeval.studies.comparison import SHOWN
+from dialeval.studies.pone_answers import answers_to_rate
+from dialeval.studies.pone_columns import (
+    Column,
+    aspects_of,
+    cell_of,
+    columns_by_system,
+    columns_of,
+)
+from dialeval.studies.pone_published import (
+    TABLE_2,
+    TABLE_3,
+    TABLE_7,
+    TABLE_8,
+    TABLE_9,
+    PrintedTable,
+    average_gain,
+)
+from dialeval.studies.pone_scorers import (
+    AUGMENTED,
+    BASELINE,
+    CORPUS,
+    FULL,
+    Sizes,
+    check_positives,
+    scores_of,
+    suffix,
+    trained,
+)
+from dialeval.studies.pone_tables import (
+    RULES,
+    Scores,
+    cases_table,
+    complete_table,
+    correlation_table,
+    kappa_table,
+    negatives_table,
+)
+from dialeval.studies.rated_runs import load_rated_sets, sampling_notes, unusable
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
+
+if TYPE_CHECKING:
+    from dialeval.metric import Metric
+    from dialeval.models.pair_scorer import ContextRule
+    from dialeval.pictures.drawing import Drawing
+    from dialeval.training.recipes.bert_ruber import BertRuber
+
+ROWS = {
+    "ROUGE": "rouge:mode=released",
+    "BLEU-1": "bleu:mode=released,n=1",
+    "BLEU-2": "bleu:mode=released,n=2",
+    "BLEU-3": "bleu:mode=released,n=3",
+    "BLEU-4": "bleu:mode=released",
+    "METEOR": "meteor",
+    "EA": "embedding-average:mode=released",
+    "VX": "vector-extrema:mode=released",
+    "GM": "greedy-matching:mode=released",
+    "BERTScore": "bertscore",
+    "RUBER": "ruber:blend=unreferenced",
+}
+"""Rows of Tables 2 and 3 -> the metric as the authors' code computes it."""
+
+TEMPERATURES = (0.001, 0.01, 0.05, 0.1, 0.5, 1.0)
+NUMBERS_OF_POSITIVES = (1, 3, 5, 7, 9)
+
+
+def measure(setting: Setting) -> Findings:
+    if bool(setting.sets) == bool(setting.systems or setting.raters):
+        raise UsageError(
+            "say whose answers are judged: --systems bots/* (and --raters FILE once people have"
+            " rated them), or --set with a rated set"
+        )
+    if setting.systems and not setting.raters:
+        return answers_to_rate(setting)
+    check_positives(setting.positives)
+    columns, notes = _columns(setting)
+    return _tables(columns, notes, setting)
+
+
+def _columns(setting: Setting) -> tuple[list[Column], list[str]]:
+    import dialeval
+
+    if setting.sets:
+        sets = load_rated_sets(setting.sets)
+        return columns_of(sets), sampling_notes(sets)
+    samples = [
+        sample
+        for path in setting.raters
+        for sample in dialeval.load(path)
+        if any(rating.mean is not None for rating in sample.ratings.values())
+    ]
+    where = ", ".join(setting.raters)
+    if not samples:
+        raise UsageError(f"--raters {where}: nobody has rated anything yet")
+    wanted = [Path(address).name for address in setting.systems]
+    known = {sample.system for sample in samples}
+    if missing := [name for name in wanted if name not in known]:
+        there = ", ".join(sorted(name or "(no name)" for name in known))
+        raise UsageError(
+            f"--raters {where}: no rated answers of {', '.join(missing)}. It has those of: {there}"
+        )
+    chosen = [sample for sample in samples if not wanted or sample.system in wanted]
+    return columns_by_system(chosen, where), []
+
+
+def _tables(columns: Sequence[Column], notes: list[str], setting: Setting) -> Findings:
+    rows, left_out = _metrics(setting)
+    scorers = _Scorers(setting, any(column.is_multi_turn for column in columns))
+    by_column: dict[str, dict[str, Sequence[float | None]]] = {}
+    for column in columns:
+        found: dict[str, Sequence[float | None]] = {}
+        if rows:
+            run = setting.after(0, 0).score(column.samples, list(rows.values()))
+            found = {name: list(run.scores(metric.label)) for name, metric in rows.items()}
+        for name, directory in scorers.directories.items():
+            found[name] = scores_of(directory, column.samples, setting)
+        by_column[column.name] = found
+    tables = [kappa_table(columns)]
+
+    def add(title: str, names: Sequence[str], printed: PrintedTable, multi: bool = False) -> None:
+        for column in columns:
+            if column.is_multi_turn or not multi:
+                scores = by_column[column.name]
+                tables.append(correlation_table(title, column, column.main, names, scores, printed))
+
+    single = [*rows, BASELINE]
+    add("Table 2", single, TABLE_2)
+    for column in columns:
+        for quality in aspects_of(column):
+            beside = {column.name: TABLE_3.get(quality.lower(), {})}
+            scores = by_column[column.name]
+            tables.append(correlation_table("Table 3", column, quality, single, scores, beside))
+    tables.append(negatives_table(setting))
+    tables.append(cases_table(columns[0], by_column[columns[0].name]))
+    add("Table 7", ["BERTScore", BASELINE, "PONE-Po-LF", *AUGMENTED], TABLE_7)
+    by_rule = [name for name in scorers.directories if name.endswith(RULES)]
+    add("Table 8", ["BERTScore", *by_rule], TABLE_8, multi=True)
+    add("Table 9", scorers.by_positives, TABLE_9)
+    gains = [gain for column in columns for gain in _gains(column, by_column[column.name])]
+    pictures = _sweeps(columns, setting) if setting.sweep else {}
+    if not setting.positives:
+        notes.append(
+            "Table 9 has no row for a generator: train one (dialeval train seq2seq --turns 1 ...)"
+            " and add --positives ctg:model=DIR"
+        )
+    notes += [
+        "largest: over the raters, with the smallest p, as in the paper; mean: with the mean"
+        " rating",
+        *left_out,
+    ]
+    return Findings(_measured(gains), notes, [*tables, complete_table(tables)], pictures=pictures)
+
+
+class _Scorers:
+    """What was trained for Tables 7 to 9, by the names of their rows."""
+
+    def __init__(self, setting: Setting, multi_turn: bool) -> None:
+        encoder, sizes = setting.models[0], Sizes.of(setting, seeds=1)
+        recipes: dict[str, BertRuber] = dict(pone_scorers.variants(encoder, sizes=sizes))
+        self.by_positives = ["BERTScore", BASELINE, "PONE EDA"]
+        for spec in setting.positives:
+            name = f"PONE{suffix(spec)}"
+            recipes[name] = pone_scorers.variants(encoder, spec, sizes)[FULL]
+            self.by_positives.append(name)
+        rules: tuple[ContextRule, ...] = ("sum", "weighted") if multi_turn else ()
+        for rule in rules:
+            others = pone_scorers.variants(encoder, sizes=sizes, context=rule)
+            recipes |= {f"{name}, {rule}": recipe for name, recipe in others.items()}
+        self.directories: dict[str, Path] = {}
+        for done, (name, recipe) in enumerate(recipes.items()):
+            self.directories[name] = trained(name, recipe, setting.after(done, len(recipes)))
+            setting.progress(done + 1, len(recipes))
+        self.directories["PONE EDA"] = self.directories[FULL]
+
+
+def _metrics(setting: Setting) -> tuple[dict[str, Metric], list[str]]:
+    """Returns the metrics by their rows, and why some are left out."""
+    from dialeval.registry import make_metric
+
+    specs = {name: spec for name, spec in ROWS.items() if spec in setting.metrics}
+    specs |= {spec: spec for spec in setting.metrics if spec not in specs.values()}
+    metrics = {name: make_metric(spec) for name, spec in specs.items()}
+    left_out = {} if setting.source else unusable(list(metrics.values()))
+    usable = {name: one for name, one in metrics.items() if one.label not in left_out}
+    return usable, list(left_out.values())
+
+
+def _gains(column: Column, scores: Scores) -> list[tuple[float, float]]:
+    """Returns Pearson and Spearman of BERT-RUBER and of PONE, by the paper's rule."""
+    before, after = (cell_of(scores[name], column, column.main) for name in (BASELINE, FULL))
+    found = [(before.largest[name].value, after.largest[name].value) for name in SHOWN]
+    return [(one, other) for one, other in found if one is not None and other is not None]
+
+
+GAIN = "average gain of PONE over BERT-RUBER"
+
+
+def _measured(gains: list[tuple[float, float]]) -> list[Measured]:
+    value = average_gain(gains) if gains else None
+    by = "Pearson and Spearman, largest over the raters"
+    reason = "" if gains else "no correlation is defined"
+    return [Measured(GAIN, value, by, len(gains), reason, comparable=False)]
+
+
+def _sweeps(columns: Sequence[Column], setting: Setting) -> dict[str, Drawing]:
+    """Returns how well PONE agrees with people, over t and over k: the mean over the columns."""
+    from dialeval.pictures import line_chart
+    from dialeval.training.recipes.pone import Pone
+
+    full = pone_scorers.variants(setting.models[0], sizes=Sizes.of(setting, seeds=1))[FULL]
+    assert isinstance(full, Pone)
+    # As the authors did: t with the negatives alone, k with everything.
+    sampled = replace(full, positives="none", filter="none")
+    steps: dict[str, list[tuple[float, BertRuber]]] = {
+        "t": [(t, replace(sampled, temperature=t)) for t in TEMPERATURES],
+        "k": [(float(k), replace(full, variants=k)) for k in NUMBERS_OF_POSITIVES],
+    }
+    found = {}
+    for name, points in steps.items():
+        lines: dict[str, list[tuple[float, float]]] = {one.capitalize(): [] for one in SHOWN}
+        for value, recipe in points:
+            directory = trained(f"{name}={value:g}", recipe, setting)
+            cells = [
+                cell_of(scores_of(directory, column.samples, setting), column, column.main)
+                for column in columns
+            ]
+            for one in SHOWN:
+                own = [cell.mean[one].value or 0.0 for cell in cells]
+                lines[one.capitalize()].append((value, sum(own) / len(own)))
+        title = {"t": "Temperature of the sampler", "k": "Positives for each query"}[name]
+        found[f"sweep-{name}.svg"] = line_chart(
+            lines, title=title, x_label=name, y_label="correlation", log_x=name == "t"
+        )
+    return found
+
+
+STUDY = Study(
+    name="pone",
+    paper=(
+        "Lan, Mao, Wei, Gao, Huang: PONE: A Novel Automatic Evaluation Metric for Open-Domain"
+        " Generative Dialogue Systems. TOIS 2020"
+    ),
+    cited="Lan et al., TOIS 2020",
+    repeats="PONE, Tables 1 to 9, on answers of your chatbots and ratings of your raters",
+    needs=(Data(CORPUS, ("train", "validation", "test")),),
+    models=("minilm-l6",),
+    metrics=tuple(ROWS.values()),
+    takes_sets=True,
+    takes_positives=True,
+    takes_limit=True,
+    takes_systems=True,
+    trains=True,
+    published=(Published(GAIN, "0.1318", "section 3.4.5, from Table 7", False),),
+    differs=(
+        "Ratings, answers and systems of the authors were not released: only DailyDialog is here,"
+        " and its chatbots are trained again (dialeval train seq2seq).",
+        "Scorers learn from 15,000 pairs instead of 45 000 (--pairs) and read an encoder of 384"
+        " dimensions instead of BERT (--model); one seed (--seeds).",
+        "The rows of BLEU, ROUGE, EA, VX and GM are what the authors' code computes; METEOR is ours"
+        " in place of METEOR 1.5.",
+    ),
+    cost="10 minutes for the scorers, the first time",
+    measure=measure,
+)

@@ -1,0 +1,209 @@
+"""The scorers of PONE's experiments: what each learns from, trained once and kept.
+
+    CACHE/studies/pone/DIGEST/SCORER/           what `dialeval train pone` leaves
+    CACHE/studies/pone/DIGEST/SCORER/seeds/N    the scorer of each seed
+
+DIGEST is that of everything that decides what is learned: options, data, encoder and, where a
+generator writes the positives, its weights. The rated answers are not part of it: a scorer that was
+trained once is held against any.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dialeval.errors import UsageError
+from dialeval.options import split_spec
+from dialeval.storage import cache_directory
+from dialeval.studies.study import Setting
+
+if TYPE_CHECKING:
+    from dialeval.models.pair_scorer import ContextRule
+    from dialeval.pictures.drawing import Drawing
+    from dialeval.sample import Sample
+    from dialeval.training.recipes.bert_ruber import BertRuber
+
+PAIRS, SEEDS = 15_000, 5
+CORPUS = "dailydialog"
+BASELINE, FULL = "BERT-RUBER", "PONE"
+AUGMENTED = ("PONE-Ne-LF", "PONE-Ne", FULL)
+"""Those that learn from augmented positives."""
+
+VERSION = 2
+"""Of what is kept: a scorer for each seed."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much a scorer learns from, and how often it is trained."""
+
+    pairs: int = PAIRS
+    seeds: int = SEEDS
+
+    @classmethod
+    def of(cls, setting: Setting, seeds: int = SEEDS) -> Sizes:
+        return cls(setting.pairs or PAIRS, setting.seeds or seeds)
+
+
+def variants(
+    encoder: str,
+    positives: str = "eda",
+    sizes: Sizes | None = None,
+    context: ContextRule = "last",
+) -> dict[str, BertRuber]:
+    """Returns the five scorers, by the paper's names. Its single-turn tables have the turn before
+    as the query (`last`)."""
+    from dialeval.training.recipes.bert_ruber import BertRuber
+    from dialeval.training.recipes.pone import Pone
+
+    sizes = sizes or Sizes()
+    shared: dict[str, Any] = {
+        "model": encoder, "context": context, "pairs": sizes.pairs, "seeds": sizes.seeds
+    }  # fmt: skip
+    full = Pone(positives=positives, **shared)
+    return {
+        BASELINE: BertRuber(**shared),
+        "PONE-Po-LF": replace(full, positives="none", filter="none"),
+        "PONE-Ne-LF": replace(full, sampler="random", filter="none"),
+        "PONE-Ne": replace(full, sampler="random"),
+        FULL: full,
+    }
+
+
+def suffix(spec: str) -> str:
+    """Returns what tells a scorer from that of the same name with EDA: `ctg:model=a/b` -> `, ctg
+    b`."""
+    name, options = split_spec(spec)
+    return f", {name} {Path(str(options['model'])).name}" if "model" in options else f", {name}"
+
+
+def check_positives(positives: Sequence[str]) -> None:
+    """Complains of what cannot be made, before anything is trained."""
+    from dialeval.generation.generator import load_generator
+    from dialeval.training.examples.sampling import generator_of, make_positives
+
+    for spec in positives:
+        model = generator_of(spec)
+        if not model:
+            raise UsageError(
+                f"--positives {spec}: eda is in the study anyway; others are made by a generator,"
+                " such as ctg:model=DIR"
+            )
+        make_positives(spec, [], [])
+        load_generator(model)
+    if len({suffix(spec) for spec in positives}) < len(positives):
+        raise UsageError("--positives: two of them have the same name")
+
+
+def trained(name: str, recipe: BertRuber, setting: Setting) -> Path:
+    """Returns the directory of one scorer: from the cache, or trained now."""
+    from dialeval.training.recipe import Progress
+    from dialeval.training.run import train
+
+    class Seeds(Progress):
+        """Reports the trainings that are finished."""
+
+        def finished(self, done: int, total: int) -> None:
+            setting.progress(done, total)
+
+    out = _place(recipe, setting) / name.lower().replace("/", "-")
+    if not (out / "card.json").exists():
+        train(
+            replace(recipe, source=setting.source),
+            setting.data[CORPUS],
+            out,
+            licence="CC BY-NC-SA 4.0",
+            progress=Seeds(),
+        )
+    return out
+
+
+def seed_directories(directory: Path) -> list[Path]:
+    """Returns the scorers of all seeds, in their order; of one seed that is the directory."""
+    found = sorted((directory / "seeds").glob("*/"), key=lambda path: int(path.name))
+    return found or [directory]
+
+
+def validation_accuracies(directory: Path) -> list[float]:
+    """Returns the accuracy of each seed on held-out pairs."""
+    records = json.loads((directory / "seeds.json").read_text(encoding="utf-8"))
+    return [record["accuracy"]["validation"] for record in records]
+
+
+def scores_of(directory: Path, samples: Sequence[Sample], setting: Setting) -> list[float | None]:
+    """Returns how well each response fits, by the scorer in a directory; None without a response.
+
+    Vectors are computed once for all scorers that read with the same encoder.
+    """
+    import torch
+
+    from dialeval.models.pair_scorer import last_words
+    from dialeval.training.examples.pair_corpus import Pair
+    from dialeval.training.examples.pair_vectors import embed, pair_vectors
+    from dialeval.training.learners.pair_scorer import score_pairs
+    from dialeval.training.recipes.bert_ruber import load_scorer
+
+    config, network = load_scorer(directory)
+    numbers: dict[str, int] = {}
+    pairs: dict[int, Pair] = {}
+    for place, sample in enumerate(samples):
+        if sample.response is None or not sample.response.strip():
+            continue
+        # All turns, whatever the rule: so all scorers share one table of vectors.
+        read = [
+            numbers.setdefault(last_words(text, config.truncate_words), len(numbers))
+            for text in (*(turn.text for turn in sample.context), sample.response)
+        ]
+        turns = read[:-1][-1:] if config.context == "last" else read[:-1]
+        pairs[place] = Pair(tuple(turns), read[-1])
+    found: list[float | None] = [None] * len(samples)
+    if not pairs:
+        return found
+    vectors = embed(list(numbers), config.encoder, pooling=config.pooling, source=setting.source)
+    both = pair_vectors(list(pairs.values()), vectors, config.context)
+    with torch.inference_mode():
+        scores = score_pairs(network.eval(), both.queries, both.responses)
+    for place, score in zip(pairs, scores.tolist(), strict=True):
+        found[place] = score
+    return found
+
+
+def draw(directories: Mapping[str, Path], recipe: BertRuber, setting: Setting) -> Drawing:
+    """Returns where these scorers draw the line, on the same held-out pairs."""
+    import numpy as np
+
+    from dialeval.training.examples.pair_vectors import load_pair_data
+    from dialeval.training.learners.decision_boundary import draw_boundaries
+    from dialeval.training.recipe import Progress
+    from dialeval.training.recipes.bert_ruber import load_scorer
+
+    data = load_pair_data(
+        [setting.data[CORPUS]], replace(recipe, source=setting.source), Progress()
+    )
+    networks = {title: load_scorer(directory)[1] for title, directory in directories.items()}
+    return draw_boundaries(networks, data, np.random.default_rng(0))
+
+
+def _place(recipe: BertRuber, setting: Setting) -> Path:
+    """Returns a folder for what is trained with these options on the same data."""
+    from dialeval.models.source import Models
+    from dialeval.training.examples.pair_corpus import load_pairs
+    from dialeval.training.examples.sampling import generator_of
+
+    corpus = load_pairs([setting.data[CORPUS]], recipe.context, most=recipe.pairs)
+    facts = {
+        "version": VERSION,
+        "options": recipe.options(),
+        "settings": asdict(recipe.settings()),
+        "model": (setting.source or Models()).fingerprint(recipe.model),
+        "corpus": corpus.digest(),
+    }
+    if generator := generator_of(recipe.positives):
+        facts["positives"] = f"{recipe.positives}@{Models().fingerprint(generator)}"
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return cache_directory() / "studies" / "pone" / digest[:16]

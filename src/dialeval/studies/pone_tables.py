@@ -1,0 +1,183 @@
+"""PONE's tables, from scores and ratings; what the paper printed stands beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dialeval.agreement.coefficient import Coefficient
+from dialeval.agreement.rated import ratings_table
+from dialeval.agreement.raters import fleiss_kappa, mean_cohen_kappa
+from dialeval.studies import pone_scorers
+from dialeval.studies.comparison import SHOWN, Correlations
+from dialeval.studies.pone_columns import Cell, Column, cell_of, people_of
+from dialeval.studies.pone_published import (
+    CASES,
+    HUMAN_AVG,
+    HUMAN_MAX,
+    KAPPA,
+    NEGATIVES,
+    PrintedCell,
+    PrintedTable,
+)
+from dialeval.studies.pone_scorers import BASELINE, CORPUS, FULL
+from dialeval.studies.study import Setting, Table
+
+PRINTED_SYSTEMS = {
+    "seq2seq": "Seq2Seq-attn Dailydialog",
+    "copynet": "CopyNet Dailydialog",
+    "transformer": "Transformer Dailydialog",
+    "hred": "HRED Dailydialog",
+    "recosa": "ReCoSa Dailydialog",
+}
+"""A word in the name of a system -> its column in the paper."""
+
+RULES = (", sum", ", weighted")
+"""Rules of Table 8, by which turns become one query, at the end of the name of a row."""
+
+Scores = Mapping[str, Sequence[float | None]]
+"""Row -> a score for each sample of a column."""
+
+HEADER = (
+    "metric", "n",
+    "largest P", "p", "largest S", "p", "mean P", "p", "mean S", "p",
+    "printed P", "p", "printed S", "p",
+)  # fmt: skip
+
+
+def correlation_table(
+    title: str,
+    column: Column,
+    quality: str,
+    names: Sequence[str],
+    scores: Scores,
+    printed: PrintedTable,
+) -> Table:
+    """Returns metrics down, after people; what the paper printed of such a system stands beside."""
+    beside = printed.get(column.name) or printed.get(_printed_column(column.name), {})
+    average, largest = people_of(column, quality)
+    n = str(len(column.rated(quality)))
+    rows = [
+        (HUMAN_AVG, n, *_numbers(average), *NOTHING, *_printed(beside.get(HUMAN_AVG))),
+        (HUMAN_MAX, n, *_numbers(largest), *NOTHING, *_printed(beside.get(HUMAN_MAX))),
+    ]
+    for name in names:
+        if name in scores:
+            cell = cell_of(scores[name], column, quality)
+            rows.append((name, *_cells(cell, beside.get(printed_row(name)))))
+    said = f"{title}: {column.name}, {quality} (P: Pearson, S: Spearman)"
+    return Table(said, HEADER, tuple(rows))
+
+
+NOTHING: tuple[float | None, ...] = (None,) * 4
+
+
+def _cells(cell: Cell, printed: PrintedCell | None) -> tuple[str | float | None, ...]:
+    n = str(cell.mean["spearman"].n)
+    return (n, *_numbers(cell.largest), *_numbers(cell.mean), *_printed(printed))
+
+
+def _numbers(found: Correlations) -> tuple[float | None, ...]:
+    return tuple(value for name in SHOWN for value in (found[name].value, found[name].p))
+
+
+def _printed(cell: PrintedCell | None) -> tuple[float | None, ...]:
+    return (
+        NOTHING if cell is None else (cell.pearson, cell.pearson_p, cell.spearman, cell.spearman_p)
+    )
+
+
+def printed_row(name: str) -> str:
+    """Returns the paper's name of one of our rows: it has one rule for turns, and one generator."""
+    if name.startswith("PONE, ctg"):
+        return "PONE Seq2Seq"
+    for rule in RULES:
+        name = name.removesuffix(rule)
+    return name
+
+
+def _printed_column(name: str) -> str:
+    """Returns the paper's column of a system, by its name: `my-hred` is HRED."""
+    return next((column for word, column in PRINTED_SYSTEMS.items() if word in name.lower()), "")
+
+
+def kappa_table(columns: Sequence[Column]) -> Table:
+    """Table 1. The paper does not say which kappa it is."""
+    rows: list[tuple[str | float | None, ...]] = []
+    for column in columns:
+        for quality in column.qualities:
+            ratings, _ = ratings_table(
+                [column.samples[place] for place in column.rated(quality)], quality
+            )
+            found: list[Coefficient] = [
+                mean_cohen_kappa(ratings),
+                mean_cohen_kappa(ratings, "quadratic"),
+                fleiss_kappa(ratings),
+            ]
+            printed = KAPPA["Dailydialog"].get(quality.lower())
+            rows.append((column.name, quality, *(one.value for one in found), printed))
+    header = (
+        "answers", "quality", "Cohen", "Cohen, quadratic", "Fleiss", "printed, DailyDialog"
+    )  # fmt: skip
+    return Table("Table 1: kappa of the raters", header, tuple(rows))
+
+
+def negatives_table(setting: Setting) -> Table:
+    """Table 4: three replies of the corpus, and the paper's."""
+    from dialeval.training.examples.pair_corpus import load_pairs
+    from dialeval.training.examples.pair_vectors import embed
+    from dialeval.training.examples.sampling import NegativeSampler, SamplerOptions
+
+    pairs = setting.pairs or pone_scorers.PAIRS
+    corpus = load_pairs([setting.data[CORPUS]], "last", most=pairs)
+    texts = [corpus.texts[pair.response] for pair in corpus.train]
+    rows = [pair.response for pair in corpus.train]
+    vectors = embed(corpus.texts, setting.models[0], source=setting.source)
+    drawn = {
+        name: NegativeSampler(
+            SamplerOptions(name), texts, lambda numbers: vectors[np.array(rows)[numbers]]
+        ).sample(np.random.default_rng(0))
+        for name in ("weighted", "random")
+    }
+    shown = np.random.default_rng(1).permutation(len(texts))[:3].tolist()
+    ours = [
+        ("ours", texts[i], texts[drawn["weighted"][i]], texts[drawn["random"][i]]) for i in shown
+    ]
+    printed = [("printed", *negative) for negative in NEGATIVES]
+    header = ("", "true reply", "weighted negative", "random negative")
+    return Table("Table 4: negatives", header, (*ours, *printed))
+
+
+def cases_table(column: Column, scores: Scores) -> Table:
+    """Table 6: four answers from the worst rated to the best, and the paper's four."""
+    places = column.rated(column.main)
+    rated = {place: column.samples[place].ratings[column.main] for place in places}
+    order = sorted(places, key=lambda place: (rated[place].mean or 0.0, place))
+    chosen = [order[round(share * (len(order) - 1))] for share in (0, 1 / 3, 2 / 3, 1)]
+    names = ("BLEU-4", "BERTScore", BASELINE, FULL)
+
+    def row(place: int) -> tuple[str | float | None, ...]:
+        sample, rating = column.samples[place], rated[place]
+        low, high = rating.scale or (None, None)
+        human = None
+        if rating.mean is not None and low is not None and high is not None:
+            human = (rating.mean - low) / (high - low)
+        return (
+            "ours",
+            sample.context[-1].text if sample.context else "",
+            sample.response or "",
+            *(scores[name][place] if name in scores else None for name in names),
+            human,
+        )
+
+    header = ("", "query", "response", "BLEU", "BERTScore", BASELINE, FULL, "human")
+    printed = [("printed", *case) for case in CASES]
+    title = f"Table 6: cases of {column.name}, human scores from 0 to 1"
+    return Table(title, header, (*(row(place) for place in dict.fromkeys(chosen)), *printed))
+
+
+def complete_table(tables: Sequence[Table]) -> Table:
+    """All correlations in one table, for programs."""
+    rows = [(table.title, *row) for table in tables if table.header == HEADER for row in table.rows]
+    return Table("Every correlation", ("table", *HEADER), tuple(rows), for_programs=True)

@@ -1,0 +1,166 @@
+"""`study pone`: from chatbots and raters to the tables of the paper, in small."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra 'models'")
+
+from generation.tiny_networks import save_network  # noqa: E402
+from training.made_up_topics import TOPICS, Topics  # noqa: E402
+
+import dialeval  # noqa: E402
+from dialeval.errors import UsageError  # noqa: E402
+from dialeval.sample import Rating, Sample, Turn  # noqa: E402
+from dialeval.studies.pone_columns import cell_of, columns_by_system, people_of  # noqa: E402
+from dialeval.studies.pone_published import TABLE_2, TABLE_7, TABLE_9, average_gain  # noqa: E402
+from dialeval.studies.pone_tables import printed_row  # noqa: E402
+from dialeval.studies.result import run_study, save_folder  # noqa: E402
+from dialeval.studies.study import find_study  # noqa: E402
+
+ASKED = ["length", "bleu:mode=released"]
+
+
+def rate(records, path):
+    """Three raters, from 1 to 6: answers on the topic of the query are better."""
+    for number, record in enumerate(records):
+        topic = next((t for t in TOPICS if t in record["context"][-1]["text"]), "?")
+        good = 4 if topic in record["response"] else 1
+        record["ratings"] = {
+            "overall": {"values": [good, good + 1, good + number % 3], "scale": [1, 6]},
+            "fluency": {"values": [1 + number % 6, 1 + number % 4, 2], "scale": [1, 6]},
+        }
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def pairs(turns=1):
+    generator = np.random.default_rng(3)
+    for number in range(24):
+        asked, answered = generator.choice(TOPICS, 2)
+        before = [{"text": f"hello {number}"}] * (turns - 1)
+        yield {
+            "id": str(number),
+            "context": [*before, {"text": f"what of {asked} {number}"}],
+            "response": f"some {answered} {number}",
+            "references": [f"nice {asked}"],
+        }
+
+
+def test_the_average_gain_is_that_of_the_abstract():
+    gains = [
+        (getattr(rows["BERT-RUBER"], name), getattr(rows["PONE"], name))
+        for rows in TABLE_7.values()
+        for name in ("pearson", "spearman")
+    ]
+    assert average_gain(gains) == pytest.approx(0.1318, abs=1e-4)
+    assert TABLE_2["Transformer Cornell"]["VX"].spearman_p == 0.47733
+    assert TABLE_9["CopyNet Dailydialog"]["PONE EDA"].pearson == 0.47452
+    rows = ("PONE, ctg bot", "PONE-Ne, sum", "BERT-RUBER")
+    assert [printed_row(name) for name in rows] == ["PONE Seq2Seq", "PONE-Ne", "BERT-RUBER"]
+
+
+def test_a_cell_is_the_largest_over_the_raters_as_released(golden):
+    case = golden["human_agreement"]
+    ratings = np.array(case["ratings_raters_x_items"], dtype=float).T
+    samples = [
+        Sample(str(i), (Turn("a"),), "b", ratings={"overall": Rating(tuple(row), (1.0, 6.0))})
+        for i, row in enumerate(ratings.tolist())
+    ]
+    (column,) = columns_by_system(samples, "golden")
+    cell = cell_of(case["metric"], column, "overall")
+    released = case["metric_corr_PONE_released(max over annotators)"]
+    standard = case["metric_corr_with_mean_rating(standard)"]
+    for name in ("pearson", "spearman"):
+        assert cell.largest[name].value == pytest.approx(released[name], abs=1e-9)
+        assert cell.mean[name].value == pytest.approx(standard[name], abs=1e-9)
+        assert people_of(column, "overall")[1][name].value == pytest.approx(
+            case["human_max"][name], abs=1e-9
+        )
+
+
+def test_a_rated_set_gets_all_tables(corpora):
+    path = rate(list(pairs(turns=2)), corpora / "mine.jsonl")
+    study = find_study("pone")
+    result = run_study(study, source=Topics(), metrics=ASKED, sets=[path], seeds=1)
+    titles = [table.title for table in result.tables if not table.for_programs]
+    numbers = [title.split(":")[0].removeprefix("Table ") for title in titles]
+    assert numbers == ["1", "2", "3", "4", "6", "7", "8", "9"]
+    tables = dict(zip(numbers, result.tables, strict=False))
+    assert [row[0] for row in tables["2"].rows] == [
+        "Human(Avg)", "Human(Max)", "BLEU-4", "length", "BERT-RUBER",
+    ]  # fmt: skip
+    stats = pytest.importorskip("scipy.stats")
+    samples = list(dialeval.load(path))
+    lengths = [float(len(sample.response.split())) for sample in samples]
+    rated = np.array([sample.ratings["fluency"].values for sample in samples], dtype=float)
+    row = next(row for row in tables["3"].rows if row[0] == "length")
+    if row[2] is not None:
+        assert row[2] == pytest.approx(max(stats.pearsonr(lengths, one)[0] for one in rated.T))
+    rules = [row[0] for row in tables["8"].rows[2:]]
+    assert "BERT-RUBER, sum" in rules
+    assert "PONE, weighted" in rules
+    assert tables["4"].rows[-1][0] == "printed"
+    ours = [row for row in tables["6"].rows if row[0] == "ours"]
+    assert [row[-1] for row in ours] == sorted(row[-1] for row in ours)
+    assert 0 <= ours[0][-1] < ours[-1][-1] <= 1
+    assert result.rows[0].published.printed == "0.1318"
+    assert "train seq2seq" in " ".join(result.notes)
+    save_folder(result, corpora / "tables")
+    written = {file.name for file in (corpora / "tables").iterdir()}
+    assert written == {"tables.md", "tables.json", "tables.csv", "tables.tex"}
+
+
+def test_systems_answer_are_rated_and_become_columns(corpora, monkeypatch):
+    """The issue is the flow: ask, rate, tables by system, printed numbers of such a system."""
+    bots = [save_network(corpora / "bots" / name, name, turns=1) for name in ("seq2seq", "hred")]
+    out = corpora / "tables"
+    monkeypatch.setattr("dialeval.studies.pone_answers.BEAMS", {"max_new_tokens": 5})
+    with pytest.raises(UsageError, match="name a folder, -o"):
+        dialeval.study("pone", systems=bots)
+    study = find_study("pone")
+    save_folder(run_study(study, source=Topics(), systems=bots, limit=12), out)
+    records = [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
+    assert [record["system"] for record in records] == ["seq2seq"] * 12 + ["hred"] * 12
+    assert all(len(record["context"]) == 1 and record["references"] for record in records)
+    rated = rate(records, corpora / "rated.jsonl")
+    result = run_study(
+        study, source=Topics(), metrics=ASKED, systems=bots, raters=[rated], seeds=1, sweep=True
+    )
+    second = [table for table in result.tables if table.title.startswith("Table 2")]
+    assert [table.title.split(",")[0] for table in second] == ["Table 2: seq2seq", "Table 2: hred"]
+    printed = {row[0]: row[-4:] for row in second[0].rows}
+    assert printed["BERT-RUBER"] == (0.4, 0.0002, 0.4247, 0.0)
+    assert printed["length"] == (None,) * 4
+    assert set(result.pictures) == {"sweep-t.svg", "sweep-k.svg"}
+    with pytest.raises(UsageError, match="no rated answers of recosa"):
+        run_study(study, source=Topics(), systems=["bots/recosa"], raters=[rated])
+
+
+@pytest.mark.parametrize(
+    ("asked", "wrong"),
+    [
+        ({}, "say whose answers are judged"),
+        ({"sets": ["a.jsonl"], "raters": ["b.db"]}, "say whose answers are judged"),
+    ],
+)
+def test_what_does_not_say_whose_answers_is_refused(corpora, asked, wrong):
+    with pytest.raises(UsageError, match=wrong):
+        run_study(find_study("pone"), source=Topics(), **asked)
+
+
+def test_other_studies_ask_no_chatbots():
+    with pytest.raises(UsageError, match="asks no chatbot"):
+        run_study(find_study("pone-bleu"), systems=["bots/hred"])
+    with pytest.raises(UsageError, match="trains nothing"):
+        run_study(find_study("pone-bleu"), pairs=10)
+
+
+def test_the_sizes_of_the_scorers_are_options():
+    from dialeval.studies.pone_scorers import Sizes, variants
+
+    found = variants("minilm-l6", sizes=Sizes(pairs=7, seeds=2), context="sum")
+    assert {(one.pairs, one.seeds, one.context) for one in found.values()} == {(7, 2, "sum")}
+    assert replace(found["PONE"], sampler="random") == found["PONE-Ne"]
