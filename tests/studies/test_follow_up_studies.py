@@ -228,7 +228,8 @@ def test_blenderbot_in_released_mode_has_to_give_table_3_unless_a_part_was_drawn
 
 
 def test_figure_2_has_a_bar_for_each_model_and_says_what_the_others_take(fed):
-    result = follow_ups(models=["a", "b"], metrics=["full"], draw=True)
+    models = ["a", "openai-community/gpt2-medium", "b"]
+    result = follow_ups(models=models, metrics=["full"], draw=True)
     rows = {row[0]: row[1:] for row in result.tables[-1].rows}
     # The printed sizes add up to 21.20 and 28.95.
     printed = rows["BLD S, Table 3, as printed"]
@@ -237,7 +238,8 @@ def test_figure_2_has_a_bar_for_each_model_and_says_what_the_others_take(fed):
     )  # fmt: skip
     assert rows["full, a"] == ("ran", pytest.approx(1), pytest.approx(1))
     assert rows["GPT2 XL: gpt2-xl"][0].startswith("not here: dialeval models get gpt2-xl")
-    assert {f"{short}: {model}" for model, short in FIGURE_2.items()} <= {*rows}
+    others = {f"{short}: {model}" for model, short in FIGURE_2.items()}
+    assert others - {*rows} == {"GPT2 M: gpt2-medium"}
     assert "full, b (entire dialogue) 1.00" in result.drawing.description
     assert follow_ups(metrics=["full"]).drawing is None
 
@@ -254,7 +256,7 @@ def test_table_2_is_what_its_authors_copied():
 def test_each_row_of_table_2_ran_or_is_quoted_with_the_reason(fed, monkeypatch):
     rivals = (Rival("QuestEval", "0.09", "0.08", "no-such-metric", "T5 models"), TABLE_2[10])
     monkeypatch.setattr(full, "TABLE_2", rivals)
-    metrics = ["full:mode=released", "length"]
+    metrics = ["full:mode=released", "length", "fed"]
     result = run_study(find_study("full-table"), metrics=metrics, source=Sensible())
     told = {row.what: row.to_record() for row in result.rows}
     quoted = told["fed, turns: QuestEval"]

@@ -163,7 +163,7 @@ def measure_table(setting: Setting) -> Findings:
         for rated in load_rated_sets(setting.sets or ["fed"])
     ]
     there = [rival.spec for rival in TABLE_2 if rival.spec in METRICS.names()]
-    metrics = make_metrics([*there, *setting.metrics])
+    metrics = make_metrics(list(dict.fromkeys([*there, *setting.metrics])))
     left_out = {} if setting.source else unusable(metrics)
     groups = [
         group

@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from dialeval.agreement.coefficient import Coefficient
+from dialeval.model_store.catalogue import find_entry
 from dialeval.model_store.locate import list_models
 from dialeval.sample import Level
 from dialeval.studies.follow_up_selection import (
@@ -89,7 +90,8 @@ def measure_table_3(setting: Setting) -> Findings:
         notes += run.table().signatures
     counts = {level: sum(s.level == level for s in fed.samples) for level in LEVELS}
     notes.append(_chance(counts))
-    tables.append(_figure_2_table(sizes, {variant.model for variant in variants}))
+    entries = [find_entry(variant.model) for variant in variants]  # by name or by hub id
+    tables.append(_figure_2_table(sizes, {entry.name for entry in entries if entry}))
     drawing = _figure_2(sizes, counts) if setting.draw else None
     return Findings(measured, list(dict.fromkeys(notes)), tables, drawing)
 
