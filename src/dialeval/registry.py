@@ -225,6 +225,7 @@ READERS: Registry[Reader] = Registry(
         "tencent": "dialeval.readers.pair_corpora:TENCENT_READER",
         "xiaohuangji": "dialeval.readers.pair_corpora:XIAOHUANGJI_READER",
         "probe": "dialeval.probe.directory:READER",
+        "holistic-run": "dialeval.probe.whole_dialogue:READER",
         "ratings": "dialeval.rating.reader:READER",
         "label-studio": "dialeval.readers.annotations:LABEL_STUDIO",
         "argilla": "dialeval.readers.annotations:ARGILLA",

@@ -248,10 +248,9 @@ def study(
     data  the directory of data sets, in place of `DIALEVAL_DATA`
     out   also save the result: .json, .csv, .tex, or else Markdown. Of a study that asks chatbots,
           a folder
-    plot  also save the study's picture, .svg or .png
+    plot  also save the study's picture, .svg or .png; a directory gets a file for each figure
     """
-    from dialeval.pictures import save
-    from dialeval.studies.result import run_study, save_folder, save_result
+    from dialeval.studies.result import run_study, save_drawings, save_folder, save_result
     from dialeval.studies.study import find_study
 
     found = find_study(name)
@@ -279,8 +278,8 @@ def study(
         )
     if out is not None:
         (save_folder if found.takes_systems else save_result)(result, Path(out))
-    if plot is not None and result.drawing is not None:
-        save(result.drawing, plot)
+    if plot is not None:
+        save_drawings(result, Path(plot))
     return result
 
 
@@ -426,6 +425,7 @@ def rate(
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     limit: int | None = None,
+    spread: str = "",
     seed: int = 0,
     bad: Bad = "raise",
     system_prompt: SystemPrompt = "leave-out",
@@ -437,6 +437,7 @@ def rate(
     qualities  as on the command line: `overall:1-5,natural:1-3`
     describe   quality -> the question about it
     db         the file (or address of PostgreSQL) that stores the job; a job there is resumed
+    spread     a metric of the runs: `limit` samples are chosen evenly over its range
     """
     needs_web()
     from dialeval.rating.design import read_material
@@ -461,8 +462,10 @@ def rate(
             seed=seed if most else None,
         )
 
+    if spread and compare:
+        raise UsageError("--spread chooses samples to rate one by one: leave out --compare")
     paths = [str(path) for path in files]
-    material = read_material(paths, read, limit=most, seed=seed) if paths else []
+    material = read_material(paths, read, limit=most, seed=seed, spread=spread) if paths else []
     job, given = _job(
         qualities, describe or {}, compare, title, instructions, per_item, checks, duplicates, seed
     )

@@ -141,6 +141,15 @@ def rate(
             show_default=False,
         ),
     ] = None,
+    spread: Annotated[
+        str,
+        typer.Option(
+            metavar="METRIC",
+            help="Choose the dialogues of --limit evenly over the range of this metric of the run,"
+            " from its lowest to its highest score.",
+            show_default=False,
+        ),
+    ] = "",
     seed: Annotated[
         int,
         typer.Option(
@@ -187,6 +196,7 @@ def rate(
             format=format,
             columns=parse_pairs(map, "--map"),
             limit=limit,
+            spread=spread,
             seed=seed,
             bad="skip" if skip_bad else "raise",
             system_prompt=system_prompt,

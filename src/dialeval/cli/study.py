@@ -135,7 +135,8 @@ def study(
         Path | None,
         typer.Option(
             "--plot",
-            help="Draw the study's picture, if it has one, into this .svg or .png file.",
+            help="Draw the study's picture, if it has one, into this .svg or .png file, or each"
+            " figure into this directory.",
             show_default=False,
         ),
     ] = None,
@@ -153,7 +154,8 @@ def study(
     """
     if as_json and as_markdown:
         raise UsageError("--json or --markdown, not both")
-    check_picture(plot)
+    if plot is not None and plot.suffix:
+        check_picture(plot)
     if name is None:
         from dialeval.verbs import data_directory
 

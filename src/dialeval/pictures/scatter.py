@@ -26,7 +26,7 @@ from dialeval.pictures.drawing import (
     colour_groups,
 )
 from dialeval.pictures.frame import WIDTH, Plane, group_keys, nothing, plane, sentences, tip_text
-from dialeval.pictures.scale import LARGEST, Scale, data_range, short_number
+from dialeval.pictures.scale import LARGEST, Range, Scale, data_range, short_number
 
 MOST_POINTS, MOST_TIPS = 4000, 500
 SQUARE = 4.0
@@ -57,8 +57,15 @@ def scatter_plot(
     note: str = "",
     jitter: bool = True,
     line: bool = True,
+    y_range: Range | None = None,
+    y_noise: float = 0.0,
 ) -> Drawing:
-    """Points coloured by group; those without two finite numbers are counted in the note."""
+    """Points coloured by group; those without two finite numbers are counted in the note.
+
+    y_range  ends that the y axis has at least, wherever the points lie
+    y_noise  standard deviation of normal noise on the y that are drawn (HolisticEval, Figure 1),
+             in place of the usual jitter; the fitted line belongs to the values as they are
+    """
     if len(x) != len(y) or (len(groups) and len(groups) != len(x)):
         raise UsageError(
             f"a scatter plot needs as many x as y and groups:"
@@ -74,23 +81,27 @@ def scatter_plot(
     if not len(xs):
         return nothing(title, note)
 
+    random = np.random.default_rng(JITTER_SEED)
+    shown_x, shown_y = xs, ys
+    if y_noise:
+        shown_y = ys + random.normal(0.0, y_noise, len(ys))
+        note = sentences(note, f"Noise of standard deviation {short_number(y_noise)} on y")
+    elif jitter:
+        shown_x, shown_y = spread_ties(xs, random), spread_ties(ys, random)
+    ends = (ys if y_noise == 0 else np.concatenate([ys, shown_y])).tolist()
     colours = colour_groups(names)
     dense = len(xs) > MOST_POINTS
     if dense:
         note = sentences(note, f"{len(xs):,} points, counted in squares: the stronger, the more")
     frame = plane(
         data_range((xs.min(), xs.max())),
-        data_range((ys.min(), ys.max())),
+        data_range((min(ends), max(ends), *(y_range or ()))),
         title=title,
         x_label=x_label,
         y_label=y_label,
         note=note,
         keys=group_keys(colours),
     )
-    shown_x, shown_y = xs, ys
-    if jitter:
-        random = np.random.default_rng(JITTER_SEED)
-        shown_x, shown_y = spread_ties(xs, random), spread_ties(ys, random)
     roles = [colours[name] for name in names]
     shapes: list[Shape] = list(frame.shapes)
     if dense:

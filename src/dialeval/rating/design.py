@@ -3,7 +3,8 @@
 An attention check shows nonsense that nobody can mistake for a good response: words are drawn at
 random from responses all over the data. It is neither fluent nor about anything, but has the usual
 length and vocabulary, so it does not stand out at a glance. A shuffled response alone may still
-make sense ("yes I do"), and the response of another dialogue is fluent and may even fit.
+make sense ("yes I do"), and the response of another dialogue is fluent and may even fit. In a
+group of answers, all are the same nonsense, which no attentive rater calls diverse.
 
 Each rater sees the tasks in a random order, drawn from the seed of the job, and some of them twice:
 a task of the first half of the order comes again at least a third of the order later, so that it is
@@ -35,7 +36,7 @@ from pathlib import Path
 
 from dialeval.agreement.joining import TRIED, SampleKeys, have_same_systems, shared_rows
 from dialeval.errors import UsageError
-from dialeval.rating.job import PREFERENCE, Job, Task
+from dialeval.rating.job import DESCRIPTIONS, PREFERENCE, Job, Quality, Task
 from dialeval.readers.load import Samples, choose
 from dialeval.readers.reader import Problems
 from dialeval.runs.run import Run, is_run, open_run
@@ -61,13 +62,26 @@ def read_material(
     *,
     limit: int | None = None,
     seed: int | None = None,
+    spread: str = "",
 ) -> list[RatingMaterial]:
     """Loads the samples of each path. Ratings that the samples had are dropped: raters start
-    afresh."""
+    afresh.
+
+    spread  a metric of the runs: their samples are chosen evenly over its range, not at random
+    """
     if not paths:
         raise UsageError("no file given")
+    if spread and limit is None:
+        raise UsageError(f"--spread {spread}: say with --limit how many are to be chosen")
+    if spread and (files := [path for path in paths if not is_run(path)]):
+        raise UsageError(
+            f"--spread {spread}: {files[0]} is no run, so it has no scores. Score it first:"
+            f" dialeval score {files[0]} -m {spread} -o RUN"
+        )
     return [
-        _run(name, open_run(path), limit, seed) if is_run(path) else _files(name, load(path))
+        _run(name, open_run(path), limit, seed, spread)
+        if is_run(path)
+        else _files(name, load(path))
         for name, path in zip(_names(paths), paths, strict=True)
     ]
 
@@ -76,9 +90,19 @@ def _files(name: str, samples: Samples) -> RatingMaterial:
     return RatingMaterial(name, tuple(_bare(samples)), problems=samples.counts)
 
 
-def _run(name: str, run: Run, limit: int | None, seed: int | None) -> RatingMaterial:
+def _run(
+    name: str, run: Run, limit: int | None, seed: int | None, spread: str = ""
+) -> RatingMaterial:
     rows: Iterator[Sample] | list[Sample] = _bare(run.samples())
-    if limit is not None:
+    if spread:
+        if spread not in run.metrics:
+            raise UsageError(
+                f"--spread {spread}: {run.directory} has no such metric, but"
+                f" {', '.join(run.metrics)}"
+            )
+        places = evenly_spread(run.scores(spread), limit or 0)
+        rows = [sample for place, sample in enumerate(rows) if place in places]
+    elif limit is not None:
         generator = random.Random(seed)
         rows = islice(rows, limit) if seed is None else choose(rows, limit, generator)
     samples = tuple(rows)
@@ -90,6 +114,28 @@ def _run(name: str, run: Run, limit: int | None, seed: int | None) -> RatingMate
                 scores[row["id"]] = {metric: row[metric] for metric in run.metrics}
     directions = {metric["label"]: metric["direction"] for metric in run.manifest["metrics"]}
     return RatingMaterial(name, samples, scores, directions)
+
+
+def evenly_spread(values: Sequence[float | None], count: int) -> set[int]:
+    """Returns the places of `count` values that lie evenly over their range.
+
+    HolisticEval's raters saw samples "with a diverse range of generation quality" (section 4.5): a
+    random selection would mostly be mediocre. The targets divide the range from the lowest to the
+    highest value into equal steps; each takes the nearest value that is left. Missing values are
+    not chosen.
+    """
+    there = sorted((value, place) for place, value in enumerate(values) if value is not None)
+    if len(there) <= count:
+        return {place for _, place in there}
+    low, high = there[0][0], there[-1][0]
+    chosen: set[int] = set()
+    for step in range(count):
+        target = low if count == 1 else low + (high - low) * step / (count - 1)
+        left = [(abs(value - target), value, place) for value, place in there]
+        _, value, place = min(left)
+        chosen.add(place)
+        there.remove((value, place))
+    return chosen
 
 
 def _bare(samples: Samples | Iterator[Sample]) -> Iterator[Sample]:
@@ -207,6 +253,13 @@ def nonsense_of(sample: Sample, words: Sequence[str], generator: random.Random) 
         wanted = min(LONGEST, max(SHORTEST, len(list(_words(text)))))
         return " ".join(generator.choice(words) for _ in range(wanted))
 
+    if sample.variants:
+        # The same nonsense everywhere: different nonsense would be diverse.
+        same = mix(sample.variants[0].response)
+        variants = tuple(replace(variant, response=same) for variant in sample.variants)
+        sample = replace(sample, variants=variants)
+        if sample.response is None:
+            return sample
     if sample.response is not None:
         return replace(sample, response=mix(sample.response))
     turns = tuple(
@@ -217,6 +270,7 @@ def nonsense_of(sample: Sample, words: Sequence[str], generator: random.Random) 
 
 
 def _texts(sample: Sample) -> Iterator[str]:
+    yield from (variant.response for variant in sample.variants)
     if sample.response is not None:
         yield sample.response
     else:
@@ -322,11 +376,44 @@ def _rating(material: Sequence[RatingMaterial], job: Job) -> Design:
     samples = [sample for source in material for sample in source.samples]
     _check_ids(samples)
     scores = {ident: found for source in material for ident, found in source.scores.items()}
-    judged = [(sample,) for sample in samples if sample.turns]
+    judged = [(sample,) for sample in samples if sample.turns or sample.variants]
     remarks = []
     if without := len(samples) - len(judged):
         remarks.append(f"{without:,} samples hold no dialogue: left out")
+    groups = [one for one in judged if is_group(one[0])]
+    if groups and len(groups) < len(judged):
+        wants_groups = {quality.name for quality in job.qualities} <= OF_GROUPS.keys()
+        if wants_groups:
+            remarks.append(f"{len(judged) - len(groups):,} single answers: left out")
+            judged = groups
+        else:
+            remarks.append(
+                f"{len(groups):,} groups of answers: left out. Rate them by --qualities diversity"
+            )
+            judged = [one for one in judged if not is_group(one[0])]
+    if judged and all(one[0].variants for one in judged):
+        job = replace(job, qualities=about_groups(job.qualities))
     return Design(_with_tasks(job, judged, scores), tuple(remarks))
+
+
+OF_GROUPS = {"diversity": "How much do the answers differ, in meaning and in choice of words?"}
+"""Qualities that belong to a group of answers, and the question about each."""
+
+
+def is_group(sample: Sample) -> bool:
+    """Whether several answers are judged together, and none of them alone."""
+    return bool(sample.variants) and sample.response is None
+
+
+def about_groups(qualities: Sequence[Quality]) -> tuple[Quality, ...]:
+    """Asks of a group what the usual question asks of one answer, unless somebody wrote another."""
+    return tuple(
+        replace(quality, description=OF_GROUPS[name])
+        if (name := quality.name.lower()) in OF_GROUPS
+        and quality.description == DESCRIPTIONS.get(name, "")
+        else quality
+        for quality in qualities
+    )
 
 
 def _comparison(material: Sequence[RatingMaterial], job: Job, most: int | None) -> Design:

@@ -18,7 +18,7 @@ from dialeval.errors import UsageError
 from dialeval.progress import Progress, silent
 from dialeval.rating import schema
 from dialeval.rating.database import Address, connect, parse_address, reading, writing
-from dialeval.rating.design import Design, RatingMaterial, assignments, design
+from dialeval.rating.design import Design, RatingMaterial, about_groups, assignments, design
 from dialeval.rating.job import Job
 from dialeval.rating.store import Store, read_tasks, usual_name
 
@@ -218,6 +218,8 @@ def _check_same(
 ) -> None:
     stored, place = store.job, store.address.shown
     for name in given:
+        if name == "qualities" and about_groups(job.qualities) == stored.qualities:
+            continue
         if getattr(job, name) != getattr(stored, name):
             option = {"kind": "compare", "per_item": "per-item"}.get(name, name)
             raise UsageError(

@@ -36,6 +36,7 @@ SPECIFIC = (
     "holistic-toy",
     "holistic",
     "probe",
+    "holistic-run",
     "engage",
     "convai2",
     "convai2017",

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
+from dialeval.pictures.drawing import save
 from dialeval.progress import Progress, silent
 from dialeval.storage import write_json, write_text
 from dialeval.studies.study import (
@@ -210,6 +211,18 @@ def run_study(
     return StudyResult(
         study, setting, rows, notes, tables, findings.drawing, findings.pictures, findings.files
     )
+
+
+def save_drawings(result: StudyResult, place: Path) -> None:
+    """Writes one picture into a `.svg` or `.png` file; into a directory, each figure."""
+    if place.suffix:
+        if result.drawing is not None:
+            save(result.drawing, place)
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    alone = {} if result.drawing is None else {f"{result.study.name}.svg": result.drawing}
+    for name, drawing in (result.pictures or alone).items():
+        save(drawing, place / name)
 
 
 def lay_side_by_side(

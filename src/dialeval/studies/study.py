@@ -279,6 +279,8 @@ STUDIES = {
     "holistic-raters": "holistic_ratings:RATERS",
     "holistic-consistency-ws": "holistic_consistency:RELEASED",
     "holistic-consistency": "holistic_consistency",
+    "holistic-tables": "holistic_tables",
+    "holistic-figures": "holistic_tables:FIGURES",
     "holistic-length": "holistic_ratings:LENGTH",
     "ngram-entropy": "holistic_ratings:ENTROPY",
     "ws-substitutions": "ws_substitutions",

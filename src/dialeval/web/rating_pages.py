@@ -94,7 +94,9 @@ def _view(sample: Sample) -> DialogueView:
         "response": sample.response,
         "references": (),
         "facts": sample.facts,
-        "variants": (),
+        "variants": [
+            {"query": variant.query, "response": variant.response} for variant in sample.variants
+        ],
         "ratings": (),
     }
     return dialogue_view(row, (), most_turns=MOST_TURNS)
@@ -204,7 +206,10 @@ class RaterViews:
         rater = self._rater(request)
         first = self._store.show(rater, 1)
         is_answer = first is None or first.task.samples[0].response is not None
-        return self._page(request, rater, "welcome.html", rates_answers=is_answer)
+        groups = first is not None and bool(first.task.samples[0].variants)
+        return self._page(
+            request, rater, "welcome.html", rates_answers=is_answer, rates_groups=groups
+        )
 
     def pause(self, request: Request) -> Response:
         return self._page(request, self._rater(request), "pause.html")

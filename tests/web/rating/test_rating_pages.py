@@ -14,7 +14,7 @@ from web.asking import ask
 
 from dialeval.rating.design import RatingMaterial, design
 from dialeval.rating.job import Job, parse_qualities
-from dialeval.sample import Sample, Turn
+from dialeval.sample import Sample, Turn, Variant
 
 
 def submission(page) -> str:
@@ -232,3 +232,17 @@ def test_links_are_for_the_machines_of_the_raters(host, names, expected):
     from dialeval.web.serving import rating_origin
 
     assert rating_origin(host, 80, names) == expected
+
+
+def test_a_group_shows_every_wording_and_answer_and_no_system(site):
+    variants = tuple(Variant(f"wording {i}?", f"<b>answer {i}</b>") for i in range(5))
+    group = Sample("g", (Turn("Hello!", "user"),), system="secret-bot", variants=variants)
+    job = design([RatingMaterial("a", (group,))], Job("rate", parse_qualities("diversity"))).job
+    here = site(job)
+    page = ask(here.address, f"{here.rater()}/1")
+    shown = unescape(page.text)
+    assert all(f"wording {i}?" in shown and f"<b>answer {i}</b>" in shown for i in range(5))
+    assert "<b>answer 1</b>" not in page.text
+    assert "secret-bot" not in page.text
+    assert "rate the answers together" in ask(here.address, here.rater()).text
+    assert send(here, f"{here.rater()}/1", page, {"q0": "4"}).status == 303

@@ -1,0 +1,94 @@
+"""HolisticEval's tables and figures on the released files, with made-up models."""
+
+import json
+
+import numpy as np
+import pytest
+from made_up import HolisticModels
+from scipy.stats import pearsonr
+
+from dialeval.errors import UsageError
+from dialeval.metrics.diversity import ngram_entropy
+from dialeval.question import Judge
+from dialeval.studies.result import run_study, save_drawings
+from dialeval.studies.study import find_study
+
+
+class Models(HolisticModels):
+    """Judges by the length of the response, too."""
+
+    def answer(self, questions):
+        if isinstance(questions[0], Judge):
+            return [(i, np.array([1 / len(q.response)])) for i, q in enumerate(questions)]
+        return super().answer(questions)
+
+
+@pytest.fixture
+def here(datasets, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(datasets))
+
+
+def of(result, what):
+    return [(row.ours.by, row.value) for row in result.rows if row.what == what]
+
+
+def test_what_the_release_allows_is_the_papers_and_the_cases_are_found(here):
+    result = run_study(find_study("holistic-tables"), source=Models())
+    assert result.failures == ()
+    # Tables 3 and 4: mean and max of the raters; Table 8: the WordNet row
+    assert sum(row.must_match for row in result.rows) == 2 * 4 + 2
+    low_to_high, one_to_five = (value for _, value in of(result, "Table 2: human score"))
+    assert low_to_high == pytest.approx((2.1 - 1.4) / (4.8 - 1.4))
+    assert one_to_five == pytest.approx((2.1 - 1) / 4)
+    assert [value for _, value in of(result, "Table 7: human score")] == pytest.approx([0.2, 0.375])
+    # the answer of Table 7 has no word "no"
+    assert of(result, "Table 7: self-consistency") == [("minilm-l6-nli, last pair", 0.75)]
+    # three rows of the same number: two modes of the tuned model, and published beside each
+    by = [by for by, _ in of(result, "Table 3, GPT-2 w/ fine-tuning: Pearson")]
+    assert by == ["smollm2-135m-dialogue, mode=paper", "smollm2-135m-dialogue, mode=released"]
+    assert all(row.ours is not None for row in result.rows)
+
+
+def test_figures_have_people_from_0_to_1_and_noise_on_them(here, tmp_path):
+    result = run_study(find_study("holistic-figures"), source=Models(), draw=True)
+    assert set(result.pictures) == {"figure-1.svg", "figure-2.svg"}
+    save_drawings(result, tmp_path / "figures")
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        "figure-1.svg",
+        "figure-2.svg",
+    }
+    text = (tmp_path / "figures" / "figure-1.svg").read_text()
+    assert "Noise of standard deviation 0.05 on y" in text
+    save_drawings(result, tmp_path / "both.svg")
+    assert "Figure 2" in (tmp_path / "both.svg").read_text()
+    quoted = [row for row in result.rows if row.what.startswith("Figure 3")]
+    assert len(quoted) == 3 * 3 * 2
+    assert all(row.value is None and not row.must_match for row in quoted)
+
+
+def test_figure_3_takes_the_ratings_of_ones_own_raters(here, tmp_path):
+    draw = np.random.default_rng(0)
+    groups = [[" ".join(draw.choice(list("abcdef"), 4)) for _ in range(5)] for _ in range(12)]
+    ratings = draw.integers(1, 6, 12).tolist()
+    with (tmp_path / "rated.jsonl").open("w") as file:
+        for number, (answers, rating) in enumerate(zip(groups, ratings, strict=True)):
+            record = {
+                "id": f"q{number}/diversity-ws",
+                "dialogue": f"q{number}",
+                "variants": [{"query": "q", "response": answer} for answer in answers],
+                "ratings": {"diversity": {"values": [rating], "scale": [1, 5]}},
+            }
+            file.write(json.dumps(record) + "\n")
+    sets = [str(tmp_path / "rated.jsonl")]
+    result = run_study(find_study("holistic-figures"), source=Models(), sets=sets, draw=True)
+    for n in (1, 2, 3):
+        ((by, value),) = of(result, f"Figure 3, WS, {n}-grams: Pearson")
+        expected = pearsonr([ngram_entropy(group, n) for group in groups], ratings).statistic
+        assert (by, value) == ("your raters", pytest.approx(expected))
+    assert "figure-3.svg" in result.pictures
+
+
+@pytest.mark.parametrize("study", ["holistic-tables", "holistic-figures"])
+def test_three_models_are_needed(here, study):
+    with pytest.raises(UsageError, match="name three models in this order"):
+        run_study(find_study(study), models=["gpt2"], source=Models())
