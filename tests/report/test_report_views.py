@@ -18,7 +18,7 @@ from dialeval.report.dialogue import (
     shade_of,
     words,
 )
-from dialeval.report.means import mean_interval
+from dialeval.report.tables import mean_interval
 
 
 def record(metric, **parts):

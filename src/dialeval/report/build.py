@@ -31,7 +31,6 @@ from dialeval.report.material import (
     open_runs,
     select,
 )
-from dialeval.report.means import pooled_scores, summaries
 from dialeval.report.page import (
     DialogueCard,
     ExtremeLine,
@@ -40,7 +39,7 @@ from dialeval.report.page import (
     inline_svg,
     render_page,
 )
-from dialeval.report.people import people
+from dialeval.report.tables import people, pooled_scores, summaries
 from dialeval.storage import write_text
 
 if TYPE_CHECKING:
