@@ -110,7 +110,7 @@ class Metric:
     citation: ClassVar[str] = ""
     calibration: ClassVar[CalibrationKind | None] = None
     file_digest: ClassVar[str] = ""
-    """Of a metric from a file (`-m ./my_metric.py:EchoRate`): what the file held."""
+    """The digest of the file, for a metric from a file (`-m ./my_metric.py:EchoRate`)."""
 
     @property
     def range(self) -> tuple[float, float]:

@@ -134,7 +134,7 @@ class MaskedLikelihood(Question):
     masks   0: pieces are hidden one at a time, so that n pieces take n passes, which is exact;
             k: every k-th piece is hidden in the same pass, and k passes are enough. A piece is then
             guessed without its neighbours k places away: an approximation
-    tokens  only so many pieces are read, from the beginning; 0: all that the model can take
+    tokens  at most this many pieces are read, from the beginning; 0: all that the model can take
 
     Answer: as that of `Likelihood`, for the pieces of the text.
     """

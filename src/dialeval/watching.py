@@ -199,8 +199,8 @@ def watch(
     """Scores files as they come into a folder, into one run by day under `out`.
 
     With `once` it looks a single time, and returns what it found: for a scheduler. Otherwise it
-    looks `every` so many seconds, tells what it found, and does not return. `reading` goes to
-    `dialeval.load` and `scoring` to `dialeval.score`.
+    looks at an interval of `every` seconds, tells what it found, and does not return. `reading`
+    goes to `dialeval.load` and `scoring` to `dialeval.score`.
     """
     watcher = Watcher(Path(folder), Path(out), metrics, reading or {}, scoring or {})
     while True:

@@ -14,7 +14,7 @@ from dialeval import open_run, score
 from dialeval.errors import UsageError
 from dialeval.sample import Sample, Turn, Variant
 from dialeval.web.row_list import Query, Shape, page_number
-from dialeval.web.rows import Kept, Orderings, RunRows
+from dialeval.web.rows import ArrayCache, Orderings, RunRows
 
 WORDS = ["Straße", "ÉCOLE", "50%", "a.c", "abc", "тест", "\\d", "<b>", "", "two words"]
 
@@ -132,7 +132,7 @@ def test_an_ordering_is_found_once_and_kept(run, monkeypatch):
 
 
 def test_what_is_kept_stays_below_its_bound_and_the_oldest_goes_first():
-    kept = Kept(most_bytes=100)
+    kept = ArrayCache(most_bytes=100)
     for number in range(5):
         kept.put((number,), np.zeros(40, np.uint8))
         kept.get((0,))

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from dialeval.errors import UsageError
 from dialeval.web.frame import Settings, check_csrf, create_app
-from dialeval.web.safety import ClientLimits, Pace, is_own_name
+from dialeval.web.safety import ClientLimits, TokenBuckets, is_own_name
 
 from .asking import ask, run_address
 
@@ -249,7 +249,7 @@ def test_a_client_that_asks_too_often_has_to_wait():
 
 def test_the_pace_is_kept_per_client_fills_up_with_time_and_forgets_the_quiet_ones():
     now = [0.0]
-    pace = Pace(ClientLimits(burst=2, per_second=1, clients=2), lambda: now[0])
+    pace = TokenBuckets(ClientLimits(burst=2, per_second=1, clients=2), lambda: now[0])
     assert [pace.allows("a") for _ in range(3)] == [True, True, False]
     assert pace.allows("b")
     now[0] = 1.0

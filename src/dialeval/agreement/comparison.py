@@ -33,7 +33,7 @@ from dialeval.agreement.decision import DEFAULT_METRIC, Decision, decide, github
 from dialeval.agreement.findings import (
     Change,
     Compared,
-    Preference,
+    PreferredSide,
     SideRanking,
     largest_changes,
     outcome_of,
@@ -85,7 +85,7 @@ class Comparison:
     warnings: tuple[str, ...]
     alpha: float
     rounds: int
-    preferences: tuple[Preference, ...] = ()
+    preferences: tuple[PreferredSide, ...] = ()
     """What `judge` says of each side against the next."""
     decisions: tuple[Decision, ...] = ()
     """What `fail_if_worse` asked for."""

@@ -291,7 +291,7 @@ INTERVAL = 1.645
 
 
 @dataclass(frozen=True)
-class Preference:
+class PreferredSide:
     """Two sides, the preferred one first. `deciding` are the rows that speak most for it."""
 
     level: Level
@@ -320,7 +320,7 @@ class Preference:
         )
 
 
-def preferences(levels: Sequence[Joined]) -> list[Preference]:
+def preferences(levels: Sequence[Joined]) -> list[PreferredSide]:
     """Compares, by level and judge, each side against the next one in the order of their means."""
     found = []
     for level in levels:
@@ -342,7 +342,7 @@ def _judges(sides: Sequence[Side]) -> list[str]:
     ]
 
 
-def _preference(level: Joined, label: str, pair: tuple[int, int]) -> Preference | None:
+def _preference(level: Joined, label: str, pair: tuple[int, int]) -> PreferredSide | None:
     """None where fewer than two rows have both."""
     sides = tuple(level.sides[place] for place in pair)
     table = level.scores(label)[:, list(pair)]
@@ -364,7 +364,7 @@ def _preference(level: Joined, label: str, pair: tuple[int, int]) -> Preference 
         tuple(level.places[place] for place in pair),
     )
     changes = largest_changes(joined, label, "higher", DECIDING)
-    return Preference(
+    return PreferredSide(
         level.level,
         label,
         sides[0].name,

@@ -181,7 +181,7 @@ class WordNetSubstitution:
         " released-consistency: as in its self-consistency set",
     )
     least: int = option(
-        LEAST, "readable: fill up to so many variants with openings (Tell me, ...)", low=0, high=3
+        LEAST, "readable: fill up to this many variants with openings (Tell me, ...)", low=0, high=3
     )
     tagger: str = model_option("tagger", "the spaCy pipeline that tags parts of speech")
 

@@ -87,7 +87,7 @@ class Pace:
             return slot - now
 
     def wait(self, seconds: float = 0.0) -> None:
-        """Waits so many seconds and for a slot; `ReplyError` if the system is closed meanwhile."""
+        """Waits this long, then for a slot; `ReplyError` if the system is closed meanwhile."""
         if seconds > 0.0:
             self._sleep(seconds)
         self._sleep(self.reserve())
@@ -95,7 +95,7 @@ class Pace:
             self._sleep(held)
 
     def hold(self, seconds: float) -> None:
-        """Nobody is let through for so many seconds: the server asked everybody to wait."""
+        """Lets nobody through for this many seconds: the server asked everybody to wait."""
         with self._lock:
             self._open_at = max(self._open_at, self._clock() + seconds)
 

@@ -34,7 +34,7 @@ def watch(
         bool, typer.Option("--once", help="Look a single time and exit, as cron needs it.")
     ] = False,
     every: Annotated[
-        float, typer.Option(min=0.1, help="Look into the folder every so many seconds.")
+        float, typer.Option(min=0.1, help="Look into the folder at this interval, in seconds.")
     ] = 10.0,
     format: Format = None,
     map: Columns = None,

@@ -205,7 +205,7 @@ class MmeSpecificity(Metric):
         "from where to where 0 to 1 goes: 25th to 75th percentile, 1st to 99th, or least to most",
         moves_score=False,  # the signature names the fitted scale and its kind
     )
-    masks: int = option(3, "every so many pieces are hidden together; 0: one by one", low=0)
+    masks: int = option(3, "hide every N-th piece together; 0: one by one", low=0)
     tokens: int = option(25, "word-pieces of a response that are read; 0: all", low=0)
 
     def ask(self, sample: Sample) -> Sequence[Question]:

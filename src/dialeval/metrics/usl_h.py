@@ -57,7 +57,7 @@ class UslH(Metric):
     fluency: str = model_option("mme-fluency", "the judge of valid utterances")
     relevance: str = model_option("mme-relevance", "the judge of next utterances")
     rule: Literal["HS", "H", "A"] = option("HS", "how the three become one number")
-    masks: int = option(3, "every so many pieces are hidden together; 0: one by one", low=0)
+    masks: int = option(3, "hide every N-th piece together; 0: one by one", low=0)
     tokens: int = option(25, "word-pieces of a response whose likelihood is asked; 0: all", low=0)
 
     def ask(self, sample: Sample) -> Sequence[Question]:

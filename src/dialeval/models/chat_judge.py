@@ -50,9 +50,9 @@ class Budget:
     requests: int | None = None
     tokens: int | None = None
     price_in: float | None = None
-    """Of a million tokens that are sent."""
+    """The price of a million tokens that are sent."""
     price_out: float | None = None
-    """Of a million tokens that come back."""
+    """The price of a million tokens that come back."""
 
 
 @dataclass
@@ -137,7 +137,7 @@ class ChatJudge:
         self._server = ChatServer(name.removeprefix(PREFIX), servers.asking)
         self._servers = servers
         self._name = name
-        self._kept = Kept(servers.record or cache_directory() / "requests.sqlite")
+        self._kept = RecordedRequests(servers.record or cache_directory() / "requests.sqlite")
 
     def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         """In the order in which the server is done. Where one question fails, those under way are
@@ -221,7 +221,7 @@ class ChatJudge:
         return response
 
 
-class Kept:
+class RecordedRequests:
     """Requests and responses on disk, each written before anything is made of it."""
 
     def __init__(self, path: Path) -> None:

@@ -30,7 +30,7 @@ from dialeval.question import NLI_LABELS, Answer, Inference, Question, cannot_an
 
 TOKENS_PER_BATCH = 4096
 LONGEST = 256
-"""Tokens of a pair, as far as the model can read so many: both texts are single turns."""
+"""The most tokens of a pair, if the model can read that many: both texts are single turns."""
 
 Inputs = dict[str, torch.Tensor]
 Segmented = tuple[list[int], list[int]]

@@ -116,7 +116,7 @@ BATCH = 1024
 @dataclass(frozen=True)
 class PairScorerConfig:
     """`encoder` names a model whose vectors have `dimensions` numbers; `context` is the rule by
-    which turns become a query; so many words of a text are read, its last ones."""
+    which turns become a query; the last `truncate_words` words of a text are read."""
 
     metric: str
     encoder: str

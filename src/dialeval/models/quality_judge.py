@@ -83,7 +83,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class QualityConfig:
-    """`encoder` names the base, and so many tokens of the turns and of the answer are read."""
+    """`encoder` names the base; `_tokens` say how much of the turns and of the answer is read."""
 
     encoder: str
     metric: str = "judge"

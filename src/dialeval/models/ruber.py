@@ -84,7 +84,7 @@ NO_WORDS = ("",)
 
 @dataclass(frozen=True)
 class RuberConfig:
-    """`vectors` names a table with `dimensions` columns; so many `words` of a text are read."""
+    """`vectors` names a table with `dimensions` columns; at most `words` of a text are read."""
 
     vectors: str
     dimensions: int

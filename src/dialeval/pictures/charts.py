@@ -230,7 +230,7 @@ def _unbroken(points: Sequence[Point], log_x: bool) -> Iterator[list[Point]]:
 
 
 def _thinned(path: Sequence[Point]) -> tuple[Point, ...]:
-    """Of the points in one column of pixels only the first, lowest, highest and last are seen."""
+    """Keeps the first, lowest, highest and last point of a column of pixels: no others are seen."""
     kept: list[Point] = []
     for _, column in groupby(enumerate(path), key=lambda place: int(place[1][0])):
         places = list(column)

@@ -355,7 +355,7 @@ def _out_of(total: int, told: Progress) -> Progress:
 def _digest(
     samples: Sequence[Sample], metrics: Sequence[Metric], scales: Mapping[str, Calibration] | None
 ) -> str:
-    """Of everything that makes a run another one."""
+    """A digest of everything that makes a run another one."""
     digest = hashlib.sha256()
     for sample in samples:
         digest.update(sample.digest())

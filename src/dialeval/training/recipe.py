@@ -64,7 +64,7 @@ class Settings:
     warmup_steps  `noam`: the same, in steps
     halve_after   `halving`: epochs with the full learning rate
     clip          the largest norm of a gradient; 0: any
-    steps         the training ends after so many steps, whatever `epochs` says; 0: `epochs` decides
+    steps         train for this many steps, whatever `epochs` says; 0: as `epochs` says
     patience      epochs without a better validation loss after which training stops; 0: never
     keep          the final parameters: those of the best epoch (which may be the start) or of the
                   last one

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dialeval.runs.run import Run
 
 
-class Kept:
+class ArrayCache:
     """Arrays by key, the latest used, up to a number of bytes together."""
 
     def __init__(self, most_bytes: int = 64 * 2**20) -> None:
@@ -55,8 +55,8 @@ class Kept:
 class Orderings:
     """Finds which rows match, and in which order. One search at a time: memory stays bounded."""
 
-    def __init__(self, kept: Kept | None = None) -> None:
-        self._kept = kept or Kept()
+    def __init__(self, kept: ArrayCache | None = None) -> None:
+        self._kept = kept or ArrayCache()
         self._lock = threading.Lock()
 
     def of(self, rows: RunRows, query: Query) -> Numbers:

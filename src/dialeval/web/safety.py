@@ -59,7 +59,7 @@ class ClientLimits:
     """The time to take an answer that is larger than the network's buffer."""
 
 
-class Pace:
+class TokenBuckets:
     """A bucket of requests per client that fills up with time."""
 
     def __init__(self, limits: ClientLimits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -183,7 +183,7 @@ class Guard:
         self._app = app
         self._settings = settings
         self._secret = secret
-        self._pace = Pace(settings.limits)
+        self._pace = TokenBuckets(settings.limits)
         self._running = 0
         """Requests that are being answered, those of clients that went away included."""
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dialeval.training.run import Training
 
 FEW_TEST_PAIRS = 100
-"""Of fewer pairs an accuracy is off by up to 10 points (95 %)."""
+"""With fewer pairs an accuracy is off by up to 10 points (95 %)."""
 
 
 @dataclass(frozen=True)
