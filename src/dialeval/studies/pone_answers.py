@@ -25,8 +25,7 @@ QUALITIES = "fluency:1-6,coherence:1-6,engagement:1-6,overall:1-6"
 
 
 def answers_to_rate(setting: Setting) -> Findings:
-    from dialeval.systems import open_system
-    from dialeval.systems import split_address
+    from dialeval.systems import open_system, split_address
 
     samples: list[Sample] = []
     rows: list[tuple[str | float | None, ...]] = []
