@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialeval.agreement.arithmetic import Floats, Integers, without_rounding_errors
+from dialeval.agreement.coefficient import Coefficient
+from dialeval.agreement.correlation import spearman
 from dialeval.agreement.dstc10 import protocol_rating
 from dialeval.agreement.joining import texts_digest
 from dialeval.errors import UsageError, did_you_mean
@@ -63,6 +65,22 @@ class Evidence:
     metrics: Mapping[str, MetricColumns]
     ratings: Mapping[str, Floats]
     texts: frozenset[bytes]
+    known: dict[tuple[Hashable, str], Coefficient] = field(default_factory=dict, repr=False)
+    """Correlations that were computed before: leaving sets out asks for the same ones again."""
+
+    def correlation(
+        self,
+        key: Hashable,
+        column: Floats,
+        quality: str,
+        rows: Sequence[int] | slice = slice(None),
+    ) -> Coefficient:
+        """Spearman's rho of a column and the ratings of a quality, on some rows. `key` names the
+        column and the rows."""
+        if (key, quality) not in self.known:
+            found = spearman(column[rows], self.ratings[quality][rows])
+            self.known[key, quality] = found
+        return self.known[key, quality]
 
     @property
     def rated(self) -> Integers:

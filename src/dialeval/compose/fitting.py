@@ -36,7 +36,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from dialeval.agreement.correlation import spearman
 from dialeval.compose.evidence import Evidence
 from dialeval.compose.gathering import Gathered, Ingredient
 from dialeval.errors import UsageError
@@ -237,10 +236,14 @@ def _term(sets: Sequence[Evidence], ingredient: Ingredient, scale: Scale) -> Ter
 def fit_set(evidence: Evidence, terms: Sequence[Term], options: FitOptions) -> list[FittedWeights]:
     """Correlates every quality of one data set, on its random sample."""
     drawn = draw(evidence, options)
-    columns = [evidence.scaled(term)[drawn] for term in terms]
+    columns = {
+        (options.sample, options.seed, *term.scaling): evidence.scaled(term) for term in terms
+    }
     found = []
     for quality, ratings in evidence.ratings.items():
-        results = [spearman(column, ratings[drawn]) for column in columns]
+        results = [
+            evidence.correlation(key, column, quality, drawn) for key, column in columns.items()
+        ]
         rho = tuple(result.value for result in results)
         reasons = {
             term.spec: result.reason

@@ -314,9 +314,10 @@ def try_on(
             CRS: composed(columns, chosen),
             AVERAGE: composed(columns, composition.average),
             SINGLE: composed(columns, composition.weights_for(OVERALL[0])),
-            **alone,
         }
         rho = {name: spearman(column, ratings) for name, column in scores.items()}
+        for label, column in alone.items():
+            rho[label] = evidence.correlation(label, column, quality)
         found.append(Trial(evidence.name, quality, chosen.quality, rho, options.scale))
     return found
 

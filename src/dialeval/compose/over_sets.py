@@ -31,7 +31,6 @@ from dialeval.compose.fitting import FitOptions, compose
 from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import CRS, SINGLE, LeaveOneOut, try_on, weights_on
 from dialeval.metrics.composition import Composition
-from dialeval.progress import Progress, silent
 
 Mean = Literal["by set", "by quality"]
 
@@ -129,19 +128,18 @@ class CurvePoint:
 def learning_curve(
     gathered: Gathered,
     options: FitOptions,
-    method: str = CRS,
+    methods: Sequence[str] = (CRS, SINGLE),
     draws: int = 3,
     seed: int = 0,
-    progress: Progress = silent,
-) -> list[CurvePoint]:
-    """Leaves out each family, and fits on 1, 2, 3, ... of the others, drawn at random; the mean is
-    by set."""
+) -> dict[str, list[CurvePoint]]:
+    """Leaves out each family, and fits on 1, 2, 3, ... of the others, drawn at random; the means of
+    each method are by set."""
     families = gathered.families.relatives
     first = {group[0] for group in gathered.families.same}
-    points: list[CurvePoint] = []
+    points: dict[str, list[CurvePoint]] = {method: [] for method in methods}
     for size in range(1, len(families)):
         times = 1 if size == len(families) - 1 else draws
-        means = []
+        means: dict[str, list[float]] = {method: [] for method in methods}
         for draw in range(times):
             trials = []
             for number, left_out in enumerate(families):
@@ -151,11 +149,12 @@ def learning_curve(
                 composition = compose(gathered, kept, options)
                 for place in sorted(first.intersection(left_out)):
                     trials += try_on(composition, gathered.sets[place], (), options)
-            means.append(two_level_mean(LeaveOneOut(tuple(trials)).of(method)).value)
-            progress(len(points) * draws + draw + 1, draws * (len(families) - 1))
-        known = [value for value in means if value is not None]
-        some = (fmean(known), min(known), max(known)) if known else (None, None, None)
-        points.append(CurvePoint(size, times, *some))
+            for method in methods:
+                value = two_level_mean(LeaveOneOut(tuple(trials)).of(method)).value
+                means[method] += [] if value is None else [value]
+        for method, known in means.items():
+            some = (fmean(known), min(known), max(known)) if known else (None, None, None)
+            points[method].append(CurvePoint(size, times, *some))
     return points
 
 

@@ -147,6 +147,12 @@ class Term:
         clipped = min(1.0, max(0.0, value))
         return 1.0 - clipped if self.direction == "lower" else clipped
 
+    @property
+    def scaling(self) -> tuple[object, ...]:
+        """What decides about the values of the term, as a key."""
+        ends = ((part, one.kind, one.low, one.high) for part, one in self.scales.items())
+        return (self.spec, self.direction, *sorted(ends))
+
     def check_signature(self, signature: Signature) -> None:
         """Refuses to weigh another metric than the one that the weights were fitted with."""
         now = term_signature(signature)

@@ -379,7 +379,7 @@ STUDY = Study(
         " once together with those that share its conversations. Whoever has test files names them:"
         " --set jsalt_eval.json.",
         "What the organisers' scripts call overall in dailydialog-zhao is called appropriateness in"
-        " the file: by literal names it is another quality, and no other development set has it.",
+        " the file, and so it is in persona-zhao: by literal names it is another quality.",
         "The sub-metrics are the embedded ones, and not fine-tuned copies of SimCSE; dialeval train"
         " mme --as-published makes those.",
         "Table 1 counts one quality of DSTC7 and 300 turns of ConvAI2; the files here have three"

@@ -102,9 +102,9 @@ def measure(setting: Setting) -> Findings:
         Measured(PLAIN, percent(average.value), "one score", len(whole.trials), comparable=False)
     )
     curves = {
-        f"{way}, {rule}": learning_curve(scored.gathered, options, rival)
+        f"{WAYS[rival]}, {rule}": points
         for rule, options in CURVES.items()
-        for rival, way in WAYS.items()
+        for rival, points in learning_curve(scored.gathered, options, tuple(WAYS)).items()
     }
     families = family_names(scored.gathered)
     tables = [
