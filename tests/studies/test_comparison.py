@@ -70,6 +70,14 @@ def test_people_agree_as_in_the_golden_table(golden):
         assert 0 < largest[name].p < 0.01
 
 
+def test_a_limit_draws_samples_of_each_set(rated):
+    result = compare(rated, "length", limit=5)
+    assert f"{rated}: 5 of 12 samples, drawn at random" in result.notes
+    (complete,) = (table for table in result.tables if table.for_programs)
+    place = complete.header.index("n")
+    assert {row[place] for row in complete.rows} == {5}
+
+
 def test_one_rater_agrees_with_nobody():
     average, largest = people_among_each_other(np.arange(5.0)[:, None])
     assert average["pearson"].value is None

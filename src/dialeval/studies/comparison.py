@@ -284,7 +284,7 @@ def measure(setting: Setting) -> Findings:
     usable = [metric for metric in metrics if metric.label not in left_out]
     if not usable:
         raise UsageError("\n".join(["no metric can be asked here:", *left_out.values()]))
-    sets = load_rated_sets(setting.sets)
+    sets = load_rated_sets(setting.sets, setting.limit)
     groups = groups_by_model(usable)
     setting, before = replace(setting, source=source), 0
     total = sum(len(rated.samples) for rated in sets) * len(groups)
@@ -365,6 +365,7 @@ STUDY = Study(
     ),
     metrics=METRICS,
     takes_sets=True,
+    takes_limit=True,
     differs=(
         "The ratings that PONE collected are not public: its tables are repeated on other sets.",
         "PONE takes the largest correlation over the annotators for a metric; here it is that with"

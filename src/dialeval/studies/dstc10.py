@@ -102,12 +102,18 @@ def measure(setting: Setting) -> Findings:
     found = {rule: leave_each_out(development, options) for rule, options in RULES.items()}
     paper = found["the paper's rule"]
     composition = compose(development, range(len(development.sets)), PAPER)
-    measured = protocol_means(paper, "development sets here, each left out")
+    measured = [
+        one
+        for rule, left_out in found.items()
+        for one in protocol_means(left_out, f"development sets here, each left out, {rule}")
+    ]
     tables = [_counts(sets), _correlations(paper, LEFT_OUT)]
     tried = {}
     if test:
         tried = {rule: on_test(development, test, options) for rule, options in RULES.items()}
-        measured += protocol_means(tried["the paper's rule"], "test sets")
+        measured += [
+            one for rule, new in tried.items() for one in protocol_means(new, f"test sets, {rule}")
+        ]
         title = "Test sets, weights of the development sets by the paper's rule: Spearman x 100"
         tables.append(_correlations(tried["the paper's rule"], title))
     tables.append(published.cells_table(_rows_of_ours(tried, development, test)))

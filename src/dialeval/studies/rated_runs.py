@@ -58,9 +58,9 @@ class LoadedSet:
         return sha.hexdigest()
 
 
-def load_rated_sets(wanted: Sequence[str]) -> list[LoadedSet]:
+def load_rated_sets(wanted: Sequence[str], most: int = 0) -> list[LoadedSet]:
     """Loads the sets of these names, or rated files of the user; without a name, all that are
-    installed, the large ones by a sample."""
+    installed, the large ones by a sample. `most`: draw at most so many samples of each."""
     names = list(wanted) or list(rated_sets_here())
     if not names:
         raise UsageError(
@@ -71,6 +71,8 @@ def load_rated_sets(wanted: Sequence[str]) -> list[LoadedSet]:
     for rated in found:
         if not any(sample.ratings for sample in rated.samples):
             raise UsageError(f"{rated.name}: no sample has ratings")
+    if most:
+        return [by_lot(rated, most) for rated in found]
     return found if wanted else [thinned(rated) for rated in found]
 
 
