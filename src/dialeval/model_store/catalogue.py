@@ -19,6 +19,7 @@ Role = Literal[
     "generator",
     "encoder",
     "classifier",
+    "reply-ranker",
     "word-vectors",
     "tagger",
     "judge",

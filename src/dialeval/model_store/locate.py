@@ -157,7 +157,9 @@ def _role(directory: Path, config: dict[str, Any]) -> Role:
     if name.endswith(("ForCausalLM", "LMHeadModel")):
         return "causal-lm"
     if name.endswith("ForSequenceClassification"):
-        return "classifier"
+        labels = config.get("id2label")
+        is_scalar = isinstance(labels, dict) and len(labels) == 1  # DialogRPT
+        return "reply-ranker" if is_scalar else "classifier"
     if name.endswith(("ForMaskedLM", "ForPreTraining", "Model")):
         return "encoder"
     raise UsageError(

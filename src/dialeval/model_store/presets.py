@@ -61,6 +61,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "lm": "gpt2",
         "follow-ups": "facebook/blenderbot-400M-distill",
         "dialogue-lm": "microsoft/DialoGPT-large",
+        "dialogrpt": "microsoft/DialogRPT-updown",
         "nli": "roberta-large-mnli",
         "encoder": "bert-base-uncased",
         "mme-specificity": "bert-base-uncased",
@@ -78,6 +79,7 @@ nli               contradictions between answers: consistency
 encoder           the states of an encoder: PONE, BERT-RUBER, Deep AM-FM
 ruber, bert-ruber, pone, mme-*   the scorers of these metrics; those of the papers are not public
 mme-specificity   the masked language model of specificity: BERT brings its own head
+dialogrpt         feedback on Reddit: DialogRPT; nothing embedded takes its place
 sentence-encoder  diversity; what the judges of MME-CRS start from
 token-encoder     BERTScore
 judge             what people would rate: judge

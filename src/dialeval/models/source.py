@@ -29,6 +29,7 @@ LOADERS: Mapping[Role, str] = {
     "seq2seq-lm": "dialeval.models.seq2seq_lm:load",
     "encoder": "dialeval.models.encoder:load",
     "classifier": "dialeval.models.classifier:load",
+    "reply-ranker": "dialeval.models.reply_ranker:load",
     "word-vectors": "dialeval.models.word_vectors:load",
     "judge": "dialeval.models.source:load_judge",
 }

@@ -66,6 +66,8 @@ OURS = {
     "BERT-RUBER": "bert-ruber",
     "PONE": "pone",
     "FED": "fed",
+    "HolisticEval": "holistic",
+    "DialogRPT": "dialogrpt",
     "USL-H": "usl-h",
     "Deep AM-FM": "deep-am-fm",
 }
@@ -257,7 +259,7 @@ METRICS = (
     "embedding-average", "vector-extrema", "greedy-matching", "bertscore",
     "ruber", "ruber:blend=unreferenced", "bert-ruber", "pone",
     "coherence", "fluency", "pmi", "full", "fed", "follow-up-contrast",
-    "usl-h", "deep-am-fm",
+    "usl-h", "deep-am-fm", "holistic", "dialogrpt",
 )  # fmt: skip
 """Word overlap, embeddings, learned scorers, likelihoods, compositions."""
 
