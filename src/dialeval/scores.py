@@ -103,7 +103,7 @@ def _encode(text: str, colon: bool = False) -> str:
     )
 
 
-CalibrationKind = Literal["floor", "quartile", "percentile", "minmax", "unit"]
+CalibrationKind = Literal["floor", "quartile", "percentile", "minmax", "standard", "unit"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,8 @@ class Calibration:
     quartile  low, high = 25th and 75th percentile, clipped on both sides (USL-H, MME-CRS).
     percentile  low, high = 1st and 99th percentile, clipped on both sides.
     minmax    low, high = smallest and largest value, not clipped (RUBER).
+    standard  low = mean, high = mean + standard deviation (of the corpus, ddof 0), not clipped: how
+              many standard deviations a value lies above the mean (USR).
     unit      low, high = 0 and 1, not clipped: a part that is combined as it is.
 
     Where low = high nothing can be told apart, and every value becomes 0.
@@ -147,6 +149,9 @@ class Calibration:
             low, high = (float(q) for q in np.quantile(array, [0.25, 0.75]))
         elif kind == "percentile":
             low, high = (float(q) for q in np.quantile(array, [0.01, 0.99]))
+        elif kind == "standard":
+            low = math.fsum(array) / array.size
+            high = low + math.sqrt(math.fsum((array - low) ** 2) / array.size)
         elif kind == "unit":
             low, high = 0.0, 1.0
         else:

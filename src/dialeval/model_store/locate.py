@@ -27,7 +27,7 @@ from dialeval.model_store.catalogue import (
 )
 from dialeval.model_store.gguf import converted, gguf_fingerprint
 from dialeval.model_store.hub import commit_of, damaged, find_snapshot, parse_hub
-from dialeval.model_store.presets import PRESETS
+from dialeval.model_store.presets import PRESETS, TRAINED
 from dialeval.model_store.scorer_directory import read_scorer, scorer_base
 from dialeval.model_store.store import (
     RECORD,
@@ -87,6 +87,11 @@ def locate(name: str) -> Located:
         )
     if os.sep in name:
         raise UsageError(f"{name}: no such directory.")
+    if command := TRAINED["default"].get(name):
+        raise UsageError(
+            f"no model for {name!r} comes with dialeval. Train one: {command}, then name its"
+            " directory: -m METRIC:model=DIR (see: dialeval metrics METRIC)"
+        )
     raise UsageError(f"no model {name!r}.{did_you_mean(name, CATALOGUE)} See: dialeval models")
 
 

@@ -78,6 +78,7 @@ dialogue-lm       FED
 nli               contradictions between answers: consistency
 encoder           the states of an encoder: PONE, BERT-RUBER, Deep AM-FM
 ruber, bert-ruber, pone, mme-*   the scorers of these metrics; those of the papers are not public
+grade, deb, maude, usr-context, usr-fact, predictive-engage   the same; none is embedded
 mme-specificity   the masked language model of specificity: BERT brings its own head
 dialogrpt         feedback on Reddit: DialogRPT; nothing embedded takes its place
 sentence-encoder  diversity; what the judges of MME-CRS start from
@@ -93,13 +94,33 @@ _PAIRS = (
     "dialeval train mme-relevance --architecture cross-encoder --stop-words removed"
     " --data dailydialog"
 )
+_FROZEN_BERT, _FROZEN_ROBERTA = "--model bert-base-uncased", "--model roberta-base"
+
+_DEB = "dialeval train deb --data dailydialog++ --data dailydialog"
 
 TRAINED: Mapping[str, Mapping[str, str]] = {
+    "default": {
+        "grade": "dialeval train grade --data dailydialog -o DIR",
+        "deb": f"{_DEB} -o DIR",
+        "maude": "dialeval train maude --data dailydialog -o DIR",
+        "predictive-engage": "dialeval train predictive-engage --data convai2-human --data engage"
+        " -o DIR",
+        "usr-context": "dialeval train usr-context --data dailydialog -o DIR",
+        "usr-fact": "dialeval train usr-fact --data personachat -o DIR",
+    },
     "paper": {
         "ruber": "dialeval train ruber --data dailydialog -o DIR",
         "bert-ruber": "dialeval train bert-ruber --data dailydialog"
         " --model bert-base-uncased -o DIR",
         "pone": "dialeval train pone --data dailydialog --model bert-base-uncased -o DIR",
+        "grade": "dialeval train grade --data dailydialog --model NUMBERBATCH --encoder"
+        " bert-base-uncased -o DIR",
+        "deb": f"{_DEB} {_FROZEN_BERT} -o DIR",
+        "maude": f"dialeval train maude --data personachat {_FROZEN_BERT} -o DIR",
+        "predictive-engage": "dialeval train predictive-engage --data CONVAI2017.json --data engage"
+        f" {_FROZEN_BERT} -o DIR",
+        "usr-context": f"dialeval train usr-context --data topical-chat {_FROZEN_ROBERTA} -o DIR",
+        "usr-fact": f"dialeval train usr-fact --data personachat {_FROZEN_ROBERTA} -o DIR",
         "mme-fluency": f"dialeval train mme-fluency --data dailydialog {_SIMCSE} -o DIR",
         "mme-relevance": f"{_PAIRS} {_SIMCSE} -o DIR",
         "mme-topic": "dialeval train mme-topic --data dailydialog --model NUMBERBATCH -o DIR",
@@ -128,9 +149,12 @@ hidden one by one, a scale from the 25th to the 75th percentile."""
 
 
 def model_option(use: str, summary: str) -> Any:
-    """Returns an option of a metric that names a model, by default the embedded one for this
-    use."""
-    return option(PRESETS["default"][use], summary, use=use)
+    """Returns an option of a metric that names a model, by default the embedded one for this use.
+
+    What no embedded model serves has to be trained or fetched: the default is then the name of the
+    use itself, and whoever asks it is told how to get one (`TRAINED`).
+    """
+    return option(PRESETS["default"].get(use, use), summary, use=use)
 
 
 def preset_models(preset: str) -> list[str]:

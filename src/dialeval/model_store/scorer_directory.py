@@ -64,6 +64,12 @@ JUDGE_KINDS: Mapping[str, JudgeKind] = {
     "topic-graph": JudgeKind(
         "dialeval.models.topic_graph:load", base="vectors", metrics=("mme-topic",)
     ),
+    "grade": JudgeKind("dialeval.models.grade:load", base="encoder", metrics=("grade",)),
+    "sentence-head": JudgeKind(
+        "dialeval.models.sentence_head:load",
+        base="encoder",
+        metrics=("deb", "maude", "predictive-engage", "usr-context", "usr-fact"),
+    ),
     "quality-judge": JudgeKind(
         "dialeval.models.quality_judge:load", base="encoder", metrics=("judge",)
     ),

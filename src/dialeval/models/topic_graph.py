@@ -89,8 +89,8 @@ class GraphAttention(torch.nn.Module):
         return torch.nn.functional.elu(self.own(nodes) + received)
 
 
-class TopicGraphNetwork(torch.nn.Module):
-    """`dimensions` of a word vector, `units` of a layer. Outputs are logits."""
+class GraphBody(torch.nn.Module):
+    """The graph without what is made of it. `dimensions` of a word vector, `units` of a layer."""
 
     def __init__(
         self, dimensions: int, units: int, heads: int, layers: int, dropout: float = 0.0
@@ -104,15 +104,10 @@ class TopicGraphNetwork(torch.nn.Module):
         self.layers = torch.nn.ModuleList(
             GraphAttention(size, units, heads) for size in sizes[:layers]
         )
-        sizes = [sizes[-1], *HIDDEN]
-        self.hidden = torch.nn.ModuleList(
-            torch.nn.Linear(*pair) for pair in zip(sizes, HIDDEN, strict=False)
-        )
-        self.out = torch.nn.Linear(HIDDEN[-1], 1)
         self.dropout = torch.nn.Dropout(dropout)
 
-    def forward(self, words: torch.Tensor, edges: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
-        """Logits of graphs.
+    def pooled(self, words: torch.Tensor, edges: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+        """Returns the mean over the nodes of each graph.
 
         words  (graphs, keywords, 3, dimensions): of each keyword its vector, the mean of the words
                one hop away, and of those two hops away; NaN where there is none
@@ -124,11 +119,8 @@ class TopicGraphNetwork(torch.nn.Module):
         real = torch.nn.functional.pad(real, (2, 0), value=True).to(nodes.dtype)
         for layer in self.layers:
             nodes = layer(self.dropout(nodes), adjacency)
-        mean = (nodes * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True)
-        for layer in self.hidden:
-            mean = self.dropout(torch.nn.functional.elu(layer(mean)))
-        logits: torch.Tensor = self.out(mean).squeeze(-1)
-        return logits
+        mean: torch.Tensor = (nodes * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True)
+        return mean
 
     def _nodes(self, words: torch.Tensor) -> torch.Tensor:
         word, near, beyond = words.unbind(dim=2)
@@ -137,6 +129,27 @@ class TopicGraphNetwork(torch.nn.Module):
             known + self.near(near.nan_to_num()) + self.beyond(beyond.nan_to_num())
         )
         return summed
+
+
+class TopicGraphNetwork(GraphBody):
+    """The graph alone. Outputs are logits."""
+
+    def __init__(
+        self, dimensions: int, units: int, heads: int, layers: int, dropout: float = 0.0
+    ) -> None:
+        super().__init__(dimensions, units, heads, layers, dropout)
+        self.hidden = torch.nn.ModuleList(
+            torch.nn.Linear(*pair) for pair in zip((units, *HIDDEN), HIDDEN, strict=False)
+        )
+        self.out = torch.nn.Linear(HIDDEN[-1], 1)
+
+    def forward(self, words: torch.Tensor, edges: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+        """Logits of graphs, as `pooled` takes them."""
+        mean = self.pooled(words, edges, real)
+        for layer in self.hidden:
+            mean = self.dropout(torch.nn.functional.elu(layer(mean)))
+        logits: torch.Tensor = self.out(mean).squeeze(-1)
+        return logits
 
 
 GRAPH = "conceptnet.npz"
@@ -306,7 +319,7 @@ class TopicGraph:
 
     def __init__(
         self,
-        network: TopicGraphNetwork,
+        network: GraphBody,
         config: TopicGraphConfig,
         finder: TopicFinder,
         concepts: ConceptNet,
@@ -333,16 +346,23 @@ class TopicGraph:
         self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
     ) -> Iterator[tuple[int, Answer]]:
         topics = [self._topics(question) for question in questions]
-        features: dict[str, Floats] = {}
-        for found, rows in zip(topics, answers, strict=True):
-            for word, own in zip(found.words, rows, strict=True):
-                if word not in features:
-                    features[word] = self._features(word, own)
+        features = self._all_features(topics, answers)
         lengths = [2 + len(found.words) for found in topics]
         for batch in batches_by_length(lengths, WORDS_PER_BATCH):
             scores = self._scores([topics[number] for number in batch], features)
             for number, score in zip(batch, scores, strict=True):
                 yield number, score[None]
+
+    def _all_features(
+        self, topics: Sequence[Topics], answers: Sequence[Sequence[Answer]]
+    ) -> dict[str, Floats]:
+        """Returns the features of every keyword, from the answers about those of each question."""
+        features: dict[str, Floats] = {}
+        for found, rows in zip(topics, answers, strict=True):
+            for word, own in zip(found.words, rows, strict=True):
+                if word not in features:
+                    features[word] = self._features(word, own)
+        return features
 
     def _features(self, word: str, rows: Answer) -> Floats:
         assert not isinstance(rows, str)
@@ -355,6 +375,14 @@ class TopicGraph:
         return word_features(self._concepts, word, rows)
 
     def _scores(self, topics: Sequence[Topics], features: Mapping[str, Floats]) -> Any:
+        with torch.inference_mode():
+            logits = self._network(*self._graphs(topics, features))
+        return logits.double().sigmoid().cpu().numpy()
+
+    def _graphs(
+        self, topics: Sequence[Topics], features: Mapping[str, Floats]
+    ) -> list[torch.Tensor]:
+        """Words, edges and what is real, as the network takes them."""
         size = max(len(found.words) for found in topics)
         words = np.zeros((len(topics), size, 3, self._config.dimensions), dtype=np.float32)
         edges = np.zeros((len(topics), size, size), dtype=np.float32)
@@ -368,8 +396,4 @@ class TopicGraph:
             for place, word in enumerate(found.words):
                 words[row, place] = features[word]
         device = self._network.ends.device
-        with torch.inference_mode():
-            logits = self._network(
-                *(torch.from_numpy(array).to(device) for array in (words, edges, real))
-            )
-        return logits.double().sigmoid().cpu().numpy()
+        return [torch.from_numpy(array).to(device) for array in (words, edges, real)]

@@ -67,12 +67,27 @@ OURS = {
     "PONE": "pone",
     "FED": "fed",
     "HolisticEval": "holistic",
+    "GRADE": "grade",
+    "DEB": "deb",
+    "MAUDE": "maude",
+    "USR": "usr",
+    "PredictiveEngage": "predictive-engage",
     "DialogRPT": "dialogrpt",
     "USL-H": "usl-h",
     "Deep AM-FM": "deep-am-fm",
 }
 """Metric as printed -> the label of the metric here that has its name. Not one of them is made with
 the same model and options: see what is known to differ."""
+
+NOT_RUN: Mapping[str, str] = {
+    "QuestEval": "it asks a model that writes questions and one that answers them (two T5), trained"
+    " on SQuAD; neither their weights nor question data come with dialeval",
+    "FlowScore": "it needs DialoFlow, a network of its own with weights on a private drive; a flow"
+    " module on frozen sentence vectors could be trained but is not written",
+    "DynaEval": "it needs a graph network over utterances, trained on altered dialogues; it could be"
+    " trained on frozen sentence vectors but is not written",
+}
+"""Metrics of FULL's Table 2 that are quoted and not run -> why."""
 
 _PRINTED = """
 BLEU-4           | .216/.296   | .075*/.184   |           |           |             |
@@ -260,6 +275,7 @@ METRICS = (
     "ruber", "ruber:blend=unreferenced", "bert-ruber", "pone",
     "coherence", "fluency", "pmi", "full", "fed", "follow-up-contrast",
     "usl-h", "deep-am-fm", "holistic", "dialogrpt",
+    "grade", "deb", "maude", "usr", "predictive-engage",
 )  # fmt: skip
 """Word overlap, embeddings, learned scorers, likelihoods, compositions."""
 

@@ -12,15 +12,16 @@ are worth is 1, 0 or unknown; which of two answers people prefer is a probabilit
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from dialeval.errors import UsageError
 from dialeval.question import ASPECTS
+from dialeval.training.examples.daily_dialog_plus import read_written_answers
 from dialeval.training.examples.faults import Exchange, Spoiled, spoil
 
 LONGEST = 12
@@ -87,22 +88,11 @@ def _answered(turns: tuple[str, ...], spoiled: Spoiled) -> Answered:
 
 def daily_dialog_plus(folder: Path, generator: np.random.Generator) -> Iterator[Group]:
     """Groups of one right, one adversarial and one random answer; several for each context."""
-    lines = [
-        line
-        for name in ("dev.json", "test.json")
-        if (folder / name).is_file()
-        for line in (folder / name).read_text(encoding="utf-8").splitlines()
-    ]
-    if not lines:
+    files = [folder / name for name in ("dev.json", "test.json") if (folder / name).is_file()]
+    if not files:
         raise UsageError(f"{folder}: holds no dev.json or test.json of DailyDialog++")
-    for line in lines:
-        record = json.loads(line)
-        turns = tuple(turn.strip() for turn in record["context"])
-        right = record["positive_responses"]
-        looks_right = record.get("adversarial_negative_responses") or []
-        random = record.get("random_negative_responses") or []
-        if not looks_right or not random:
-            continue
+    for one in chain.from_iterable(map(read_written_answers, files)):
+        turns, right, looks_right, random = one.turns, one.right, one.adversarial, one.random
         for place in generator.permutation(len(right))[:3].tolist():
             bad = (
                 looks_right[int(generator.integers(len(looks_right)))],

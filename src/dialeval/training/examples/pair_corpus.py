@@ -210,6 +210,24 @@ def drawn(items: Sequence[T], most: int | None, generator: np.random.Generator) 
     return [items[i] for i in generator.permutation(len(items))[:most].tolist()]
 
 
+def with_random_responses(
+    texts: Sequence[str], pairs: Sequence[Pair], generator: np.random.Generator
+) -> list[Example]:
+    """Returns each pair with its response, and behind it with the response of a random other one.
+
+    There must be two different responses.
+    """
+    found = []
+    others = generator.integers(len(pairs), size=len(pairs)).tolist()
+    for pair, other in zip(pairs, others, strict=True):
+        while pairs[other].response == pair.response:
+            other = (other + 1) % len(pairs)
+        turns = tuple(texts[number] for number in pair.context)
+        found.append(Example(turns, texts[pair.response], 1.0))
+        found.append(Example(turns, texts[pairs[other].response], 0.0))
+    return found
+
+
 def corpus_facts(corpus: PairCorpus) -> dict[str, Any]:
     """Returns what a card says about the dialogues that were learned from."""
     return {"corpus": corpus.name, "sha256": corpus.digest(), **corpus.left_out.facts()}

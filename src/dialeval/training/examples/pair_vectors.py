@@ -289,9 +289,24 @@ def load_rated(recipe: BertRuber, progress: Progress) -> list[RatedPairs]:
 
 
 def _load_rated(name: str, quality: str, recipe: BertRuber, progress: Progress) -> RatedPairs:
+    read = read_rated(name, quality, recipe.context, recipe.truncate_words)
+    found = pair_vectors(read.pairs, vectors_of(read.texts, recipe, progress), recipe.context)
+    return RatedPairs(name, quality, found.queries, found.responses, read.ratings)
+
+
+@dataclass(frozen=True)
+class RatedTexts:
+    """The answers of a rated set as numbers of texts, and their mean ratings."""
+
+    texts: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    ratings: tuple[float, ...]
+
+
+def read_rated(name: str, quality: str, rule: ContextRule, words: int) -> RatedTexts:
+    """Reads the responses of a set that were rated for a quality, each after its turns."""
     from dialeval.readers import load
 
-    rule = recipe.context
     numbers: dict[str, int] = {}
     pairs: list[Pair] = []
     ratings: list[float] = []
@@ -301,10 +316,9 @@ def _load_rated(name: str, quality: str, recipe: BertRuber, progress: Progress) 
             continue
         turns = [turn.text for turn in sample.context][-1 if rule == "last" else None :]
         read = [
-            numbers.setdefault(last_words(text, recipe.truncate_words), len(numbers))
+            numbers.setdefault(last_words(text, words), len(numbers))
             for text in (*turns, sample.response)
         ]
         pairs.append(Pair(tuple(read[:-1]), read[-1]))
         ratings.append(rating.mean)
-    found = pair_vectors(pairs, vectors_of(list(numbers), recipe, progress), rule)
-    return RatedPairs(name, quality, found.queries, found.responses, tuple(ratings))
+    return RatedTexts(tuple(numbers), tuple(pairs), tuple(ratings))

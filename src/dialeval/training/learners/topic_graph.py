@@ -31,8 +31,8 @@ from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
 from dialeval.models.tagger import Frequencies, keywords, make_tagger
 from dialeval.models.topic_graph import (
     FURTHEST,
+    GraphBody,
     TopicGraphConfig,
-    TopicGraphNetwork,
     Topics,
     edge_weight,
     word_features,
@@ -140,11 +140,11 @@ class Scored:
 class TopicGraphLearner(NetworkLearner):
     """Right responses against wrong ones."""
 
-    network: TopicGraphNetwork
+    network: GraphBody
 
     def __init__(
         self,
-        network: TopicGraphNetwork,
+        network: GraphBody,
         tables: TopicTables,
         train: TopicPairs,
         validation: TopicPairs,
@@ -310,14 +310,18 @@ def load_topics(
     if not corpus.train:
         raise UsageError(f"{corpus.name}: no pairs to learn from")
     say(f"{corpus.name}: {len(corpus.train):,} pairs to learn from")
-    tagged = make_tagger(config.tagger)(corpus.texts)
+    splits = (corpus.train, corpus.validation, corpus.test)
+    used = sorted({n for pairs in splits for pair in pairs for n in (*pair.context, pair.response)})
+    read = make_tagger(config.tagger)([corpus.texts[number] for number in used])
+    tagged = dict(zip(used, read, strict=True))
     learned = sorted({n for pair in corpus.train for n in (*pair.context, pair.response)})
     frequencies = Frequencies.count(tagged[number] for number in learned)
-    found = [keywords(words, frequencies) for words in tagged]
-    vocabulary = sorted({word for words in found for word in words})
+    found = {number: keywords(words, frequencies) for number, words in tagged.items()}
+    vocabulary = sorted({word for words in found.values() for word in words})
     if not vocabulary:
         raise UsageError(f"{corpus.name}: no utterance has a keyword")
-    say(f"{len(vocabulary):,} keywords, {np.mean([len(words) for words in found]):.1f} per turn")
+    per_turn = np.mean([len(words) for words in found.values()])
+    say(f"{len(vocabulary):,} keywords, {per_turn:.1f} per turn")
     sides = {
         split: _pairs(getattr(corpus, split), corpus.texts, found, config, table)
         for split in ("train", "validation", "test")
@@ -339,7 +343,7 @@ def load_topics(
 def _pairs(
     pairs: Sequence[Pair],
     texts: Sequence[str],
-    found: Sequence[tuple[str, ...]],
+    found: Mapping[int, tuple[str, ...]],
     config: TopicGraphConfig,
     table: WordVectorTable,
 ) -> TopicPairs:

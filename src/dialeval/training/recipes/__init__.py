@@ -24,6 +24,12 @@ RECIPES: Mapping[str, str] = {
     "mme-engagement": "mme_engagement:MmeEngagement",
     "mme-topic": "mme_topic:MmeTopic",
     "mme-specificity": "mme_specificity:MmeSpecificity",
+    "grade": "grade:Grade",
+    "deb": "deb:Deb",
+    "maude": "maude:Maude",
+    "usr-context": "usr:UsrContext",
+    "usr-fact": "usr:UsrFact",
+    "predictive-engage": "predictive_engage:PredictiveEngage",
     "judge-corpus": "judge_corpus:JudgeCorpus",
     "judge": "judge:JudgeOnRatings",
 }

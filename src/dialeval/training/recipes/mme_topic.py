@@ -96,26 +96,22 @@ class MmeTopic(Recipe[PreparedTopics]):
             schedule=self.schedule,
         )
 
-    def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedTopics:
-        import torch
-
-        from dialeval.models.source import Models
-        from dialeval.models.tagger import make_tagger
-        from dialeval.models.topic_graph import TopicGraphConfig
-        from dialeval.training.examples.pair_vectors import load_word_vectors
-        from dialeval.training.learners.topic_graph import (
-            TopicGraphLearner,
-            load_topics,
-            read_graph,
+    @property
+    def about(self) -> str:
+        """What the judge tells and what it stands on, for the card."""
+        return (
+            "Topic coherence of MME-CRS: a graph attention network over the keywords of a context"
+            f" and a response, joined by ConceptNet, on word vectors ({self.model})."
         )
 
-        table = load_word_vectors(self.model, self.name)
-        concepts = read_graph(Path(self.graph) if self.graph else None)
-        make_tagger(self.tagger)  # one that is not here is an error before anything is read
-        config = TopicGraphConfig(
+    def judge_config(self, dimensions: int, graph: str) -> TopicGraphConfig:
+        """Returns what the judge reads, and its sizes."""
+        from dialeval.models.topic_graph import TopicGraphConfig
+
+        return TopicGraphConfig(
             self.model,
-            table.vectors.shape[1],
-            concepts.digest,
+            dimensions,
+            graph,
             self.units,
             self.heads,
             self.layers,
@@ -124,15 +120,42 @@ class MmeTopic(Recipe[PreparedTopics]):
             furthest=self.hops,
             edges=self.edges,
         )
+
+    def with_texts(
+        self, topics: TopicData, config: TopicGraphConfig, progress: Progress
+    ) -> TopicData:
+        """Returns the data with what is read besides keywords: nothing."""
+        return topics
+
+    def learner_class(self) -> type[TopicGraphLearner]:
+        from dialeval.training.learners.topic_graph import TopicGraphLearner
+
+        return TopicGraphLearner
+
+    def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedTopics:
+        import torch
+
+        from dialeval.models.source import Models
+        from dialeval.models.tagger import make_tagger
+        from dialeval.training.examples.pair_vectors import load_word_vectors
+        from dialeval.training.learners.topic_graph import load_topics, read_graph
+
+        table = load_word_vectors(self.model, self.name)
+        concepts = read_graph(Path(self.graph) if self.graph else None)
+        make_tagger(self.tagger)  # one that is not here is an error before anything is read
+        config = self.judge_config(table.vectors.shape[1], concepts.digest)
         topics = load_topics(data, config, table, concepts, self.pairs, progress)
+        topics = self.with_texts(topics, config, progress)
         corpus = topics.corpus
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = config.network(self.dropout)
+        learner = self.learner_class()(
+            network, topics.tables, topics.train, topics.validation, self
+        )
         return PreparedTopics(
-            TopicGraphLearner(network, topics.tables, topics.train, topics.validation, self),
-            "Topic coherence of MME-CRS: a graph attention network over the keywords of a context"
-            f" and a response, joined by ConceptNet, on word vectors ({self.model}).",
+            learner,
+            self.about,
             self.model,
             {
                 "corpus": corpus.name,

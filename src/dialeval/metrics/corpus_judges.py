@@ -1,0 +1,104 @@
+"""Judges that learned from a corpus, without ratings of overall quality: `grade`, `deb`,
+`maude`, `predictive-engage`.
+
+FULL (De Bruyn et al., 2022, Table 2) and DialEvalMetrics (Yeh et al., 2021) compare with them. The
+authors tuned BERT or read it whole; `dialeval train NAME` trains small heads on the frozen sentence
+vectors of any encoder (`models/sentence_head.py`, `models/grade.py`), so that their numbers are not
+the published ones. No trained judge is embedded: name yours, -m deb:model=DIR. c are the turns so
+far, r is the response. A dialogue as a whole scores the mean over its system's turns that something
+precedes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dialeval.metrics.mme import JudgedMetric
+from dialeval.model_store.presets import model_option
+
+
+@dataclass(frozen=True)
+class Grade(JudgedMetric):
+    """Fit of the response, by its text and by a graph of the topics of both sides.
+
+        s = sigmoid( MLP [ v_text ; v_topic ] )
+        v_text  = ELU( W [ c ; r ; |c - r| ; c * r ] )      c, r: sentence vectors of the last turns
+        v_topic = ELU( U mean over the nodes of a graph attention network )
+
+    (section 3) The graph is that of `mme-topic`: keywords of context and response, joined by their
+    distance in ConceptNet. v_text is the pooled state of BERT in the paper. The judge learned to
+    rank the response that was given before a similar one, by a margin of .1.
+    """
+
+    name = "grade"
+    needs = frozenset({"context"})
+    citation = (
+        "Huang, Ye, Qin, Lin, Liang: GRADE: Automatic Graph-Enhanced Coherence Metric for"
+        " Evaluating Open-Domain Dialogue Systems. EMNLP 2020"
+    )
+
+    model: str = model_option("grade", "the trained judge")
+
+
+@dataclass(frozen=True)
+class Deb(JudgedMetric):
+    """Probability that the response answers these turns, by a judge that saw wrong look-alikes.
+
+        s = P(next | c, r) = sigmoid( MLP [ c ; r ; |c - r| ; c * r ] )     c, r: sentence vectors
+
+    DEB (section 5) is BERT with next sentence prediction, tuned on DailyDialog++: right answers
+    against random ones and against adversarial ones, which people wrote so that they share words
+    with the context and answer something else.
+    """
+
+    name = "deb"
+    needs = frozenset({"context"})
+    citation = (
+        "Sai, Mohankumar, Arora, Khapra: Improving Dialog Evaluation with a Multi-reference"
+        " Adversarial Dataset and Large Scale Pretraining. TACL 2020"
+    )
+
+    model: str = model_option("deb", "the trained judge")
+
+
+@dataclass(frozen=True)
+class Maude(JudgedMetric):
+    """Probability that the response is what people would say next, and not a broken or random one.
+
+        p_i = P u_i      the turns' vectors, projected      c = W max over i of biLSTM(p_1 ... p_n)
+        s = sigmoid( MLP [ c ; r' ; |c - r'| ; c * r' ] )      r' = P r          (Eq. 3 to 5)
+
+    The judge learned by noise contrastive estimation: the response that was given, against the same
+    one with its words dropped, shuffled or repeated, and against random utterances. The paper has
+    back-translations and responses of models as well, which need a translator and chatbots.
+    """
+
+    name = "maude"
+    needs = frozenset({"context"})
+    citation = (
+        "Sinha, Parthasarathi, Wang, Lowe, Hamilton, Pineau: Learning an Unreferenced Metric for"
+        " Online Dialogue Evaluation. ACL 2020"
+    )
+
+    model: str = model_option("maude", "the trained judge")
+
+
+@dataclass(frozen=True)
+class PredictiveEngage(JudgedMetric):
+    """Probability that the response is engaging, by a judge that learned from rated conversations.
+
+        s = P(engaging | q, r) = softmax( MLP( (q + r) / 2 ) )      q: vector of the last turn
+
+    (section 5) The hidden layers have 64, 32 and 8 units with tanh. The judge learned from
+    utterances of conversations that partners rated, 3 of 5 or higher being engaging. The paper adds
+    the score to that of RUBER; here it stands alone, as in DialEvalMetrics.
+    """
+
+    name = "predictive-engage"
+    needs = frozenset({"context"})
+    citation = (
+        "Ghazarian, Weischedel, Galstyan, Peng: Predictive Engagement: An Efficient Metric for"
+        " Automatic Evaluation of Open-Domain Dialogue Systems. AAAI 2020"
+    )
+
+    model: str = model_option("predictive-engage", "the trained judge")

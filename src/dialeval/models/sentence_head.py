@@ -1,0 +1,244 @@
+"""Small heads on frozen sentence vectors: what `deb`, `maude`, `usr` and `predictive-engage` learn.
+
+An encoder gives a vector for every turn and for the response, and is not trained. A head makes one
+logit of them; its sigmoid is the score. c is the context, r the response:
+
+    pair   c = mean of the turns, each with half the weight of the next one
+           [c ; r ; |c - r| ; c * r] -> units -> 1, ReLU: next-utterance classification
+    turns  p_i = P u_i, r' = P r; c = W max over i of biLSTM(p_1 ... p_n)_i, two layers
+           [c ; r' ; |c - r'| ; c * r'] -> units -> 1, ReLU: MAUDE (Sinha et al., 2020, Eq. 3 to 5)
+    mean   (q + r) / 2 -> 64 -> 32 -> 8 -> 1, tanh; q is the last turn: Predictive Engagement
+           (Ghazarian et al., 2020). The softmax over two classes of the paper is the sigmoid of the
+           difference of their logits
+
+The papers fine-tune BERT or read it frozen; a head of 50 to 400 thousand numbers learns in minutes
+on one core, and what `bert-ruber` and `pone` embed is not embedded again.
+
+`SentenceHead` answers `Judge`. It asks the encoder for the vectors through the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from dialeval.errors import UsageError
+from dialeval.model_store.scorer_directory import choice, field, load_network, read_scorer
+from dialeval.models.loading import choose_device
+from dialeval.models.pair_scorer import last_words, too_long
+from dialeval.question import Answer, Embed, Judge, Judgement, Question, cannot_answer
+
+HeadName = Literal["pair", "turns", "mean"]
+BATCH = 512
+
+
+class PairHead(torch.nn.Module):
+    """`units` are the sizes of the hidden layers. Outputs are logits."""
+
+    def __init__(self, dimensions: int, units: Sequence[int], dropout: float = 0.0) -> None:
+        super().__init__()
+        self.layers = _layers([4 * dimensions, *units])
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(
+        self, turns: torch.Tensor, counts: torch.Tensor, response: torch.Tensor
+    ) -> torch.Tensor:
+        """Logits of rows.
+
+        turns     (rows, turns, dimensions): the first turn first, padded behind the last
+        counts    (rows,): how many turns are real, at least one
+        response  (rows, dimensions)
+        """
+        x = pair_features(weighted_context(turns, counts), response)
+        for layer in self.layers[:-1]:
+            x = self.dropout(torch.relu(layer(x)))
+        logits: torch.Tensor = self.layers[-1](x).squeeze(-1)
+        return logits
+
+
+class TurnsHead(torch.nn.Module):
+    """`units` are the width of turns and LSTM, and the size of the hidden layer."""
+
+    def __init__(self, dimensions: int, units: Sequence[int], dropout: float = 0.0) -> None:
+        super().__init__()
+        width, hidden = units
+        self.project = torch.nn.Linear(dimensions, width)
+        self.lstm = torch.nn.LSTM(
+            width, width, num_layers=2, bidirectional=True, batch_first=True, dropout=dropout
+        )
+        self.context = torch.nn.Linear(2 * width, width)
+        self.layers = _layers([4 * width, hidden])
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(
+        self, turns: torch.Tensor, counts: torch.Tensor, response: torch.Tensor
+    ) -> torch.Tensor:
+        """As `PairHead.forward`."""
+        packed = pack_padded_sequence(
+            self.dropout(self.project(turns)), counts.cpu(), batch_first=True, enforce_sorted=False
+        )
+        states, _ = pad_packed_sequence(
+            self.lstm(packed)[0], batch_first=True, padding_value=-torch.inf
+        )
+        context = self.context(states.amax(dim=1))
+        x = pair_features(context, self.project(response))
+        x = self.dropout(torch.relu(self.layers[0](x)))
+        logits: torch.Tensor = self.layers[1](x).squeeze(-1)
+        return logits
+
+
+class MeanHead(torch.nn.Module):
+    """`units` are the sizes of the hidden layers."""
+
+    def __init__(self, dimensions: int, units: Sequence[int], dropout: float = 0.0) -> None:
+        super().__init__()
+        self.layers = _layers([dimensions, *units])
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(
+        self, turns: torch.Tensor, counts: torch.Tensor, response: torch.Tensor
+    ) -> torch.Tensor:
+        """As `PairHead.forward`."""
+        last = turns[torch.arange(len(turns), device=turns.device), counts - 1]
+        x = (last + response) / 2
+        for layer in self.layers[:-1]:
+            x = self.dropout(torch.tanh(layer(x)))
+        logits: torch.Tensor = self.layers[-1](x).squeeze(-1)
+        return logits
+
+
+HEADS: Mapping[HeadName, Callable[..., torch.nn.Module]] = {
+    "pair": PairHead,
+    "turns": TurnsHead,
+    "mean": MeanHead,
+}
+
+
+def _layers(sizes: Sequence[int]) -> torch.nn.ModuleList:
+    """Linear layers of these sizes, and one to a single number behind them."""
+    return torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in pairwise([*sizes, 1]))
+
+
+def pair_features(context: torch.Tensor, response: torch.Tensor) -> torch.Tensor:
+    """Returns [c ; r ; |c - r| ; c * r]."""
+    return torch.cat([context, response, (context - response).abs(), context * response], dim=-1)
+
+
+def weighted_context(turns: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """Returns the mean of the real turns, each with half the weight of the next one."""
+    place = torch.arange(turns.shape[1], device=turns.device)
+    behind = counts[:, None] - 1 - place
+    weights = torch.where(behind >= 0, 0.5 ** behind.clamp(min=0).to(turns.dtype), 0.0)
+    weights = weights / weights.sum(dim=1, keepdim=True)
+    return (weights[:, None] @ turns)[:, 0]
+
+
+@dataclass(frozen=True)
+class SentenceHeadConfig:
+    """`encoder` names a model whose vectors have `dimensions` numbers. The last `turns` turns are
+    read, and of each text its last `truncate_words` words."""
+
+    metric: str
+    encoder: str
+    head: HeadName
+    dimensions: int
+    units: tuple[int, ...]
+    turns: int
+    truncate_words: int = 100
+
+    @classmethod
+    def read(cls, directory: Path) -> SentenceHeadConfig:
+        record = read_scorer(directory)
+        units = field(directory, record, "units", list)
+        return cls(
+            field(directory, record, "metric", str),
+            record["encoder"],
+            choice(directory, record, "head", get_args(HeadName)),
+            units=tuple(field(directory, {"units": size}, "units", int) for size in units),
+            **{
+                name: field(directory, record, name, int)
+                for name in ("dimensions", "turns", "truncate_words")
+            },
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        return {"kind": "sentence-head", **asdict(self)}
+
+    def network(self, dropout: float = 0.0) -> torch.nn.Module:
+        return HEADS[self.head](self.dimensions, self.units, dropout)
+
+    def texts(self, turns: Sequence[str], response: str) -> tuple[str, ...]:
+        """Returns what is embedded: the turns that are read, then the response."""
+        read = (*turns[-self.turns :], response)
+        return tuple(last_words(text, self.truncate_words) for text in read)
+
+
+def load(directory: Path, *, device: str = "auto") -> SentenceHead:
+    """Loads the head in a directory that `dialeval train deb` and its like made."""
+    config = SentenceHeadConfig.read(directory)
+    network = config.network()
+    load_network(network, directory)
+    return SentenceHead(network.to(choose_device(device)), config)
+
+
+class SentenceHead:
+    """A network, and the name of the encoder whose vectors it reads."""
+
+    def __init__(self, network: torch.nn.Module, config: SentenceHeadConfig) -> None:
+        self._network = network.eval()
+        self._config = config
+
+    def asks(self, questions: Sequence[Question]) -> list[list[Question]]:
+        """Returns the vectors of the turns that are read, then that of the response."""
+        return [
+            [Embed(self._config.encoder, text) for text in self._texts(one)] for one in questions
+        ]
+
+    def _texts(self, question: Question) -> tuple[str, ...]:
+        if not isinstance(question, Judge):
+            raise cannot_answer(question, "a head on sentence vectors")
+        # A response to nothing is read after an unknown turn.
+        return self._config.texts(question.turns or ("",), question.response)
+
+    def answer(
+        self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
+    ) -> Iterator[tuple[int, Answer]]:
+        for start in range(0, len(questions), BATCH):
+            places = range(start, min(start + BATCH, len(questions)))
+            scores = self._scores([answers[place] for place in places])
+            for place, score in zip(places, scores, strict=True):
+                yield place, Judgement(score, *self._cut(questions[place])).answer()
+
+    def _cut(self, question: Question) -> tuple[int, int]:
+        """Returns how many words are read of what was cut: of each turn, and of the response."""
+        assert isinstance(question, Judge)
+        most = self._config.truncate_words
+        turns = any(too_long(turn, most) for turn in question.turns[-self._config.turns :])
+        return most * turns, most * too_long(question.response, most)
+
+    def _scores(self, answers: Sequence[Sequence[Answer]]) -> Any:
+        size = self._config.dimensions
+        rows = [np.array(own, dtype=np.float32) for own in answers]
+        for own in rows:
+            if own.shape[-1] != size:
+                raise UsageError(
+                    f"the head reads vectors of {size} numbers, but those of"
+                    f" {self._config.encoder!r} have {own.shape[-1]}: it is not the encoder that it"
+                    " was trained with"
+                )
+        counts = torch.tensor([len(own) - 1 for own in rows])
+        turns = torch.zeros(len(rows), int(counts.max()), size)
+        for place, own in enumerate(rows):
+            turns[place, : len(own) - 1] = torch.from_numpy(own[:-1])
+        response = torch.from_numpy(np.stack([own[-1] for own in rows]))
+        device = next(self._network.parameters()).device
+        with torch.inference_mode():
+            logits = self._network(turns.to(device), counts.to(device), response.to(device))
+        return logits.double().sigmoid().cpu().numpy()
