@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.errors import UsageError
 from dialeval.metrics.usr import Usr
 from dialeval.question import Judge, MaskedLikelihood
 from dialeval.registry import make_metric
@@ -30,6 +31,12 @@ def test_a_judge_hears_all_turns_and_a_dialogue_is_the_mean_over_the_systems_tur
     asked = metric.ask(dialogue)
     assert asked == [Judge("m", ("a",), "b"), Judge("m", ("a", "b", "c"), "d")]
     assert metric.score(dialogue, [np.array([0.25]), np.array([0.75])]).value == 0.5
+
+
+@pytest.mark.parametrize(("spec", "command"), [("deb", "train deb"), ("usr", "train usr-context")])
+def test_a_metric_without_an_embedded_judge_says_how_to_train_one(spec, command):
+    with pytest.raises(UsageError, match=rf"comes with dialeval. Train one: dialeval {command} "):
+        dialeval.score([Sample("s", (Turn("hi"),), "fine")], [spec])
 
 
 def usr_answers(mlm, context, fact):

@@ -90,7 +90,7 @@ def locate(name: str) -> Located:
     if command := TRAINED["default"].get(name):
         raise UsageError(
             f"no model for {name!r} comes with dialeval. Train one: {command}, then name its"
-            " directory: -m METRIC:model=DIR (see: dialeval metrics METRIC)"
+            " directory: -m METRIC:OPTION=DIR. See: dialeval metrics METRIC"
         )
     raise UsageError(f"no model {name!r}.{did_you_mean(name, CATALOGUE)} See: dialeval models")
 

@@ -82,10 +82,10 @@ the same model and options: see what is known to differ."""
 NOT_RUN: Mapping[str, str] = {
     "QuestEval": "it asks a model that writes questions and one that answers them (two T5), trained"
     " on SQuAD; neither their weights nor question data come with dialeval",
-    "FlowScore": "it needs DialoFlow, a network of its own with weights on a private drive; a flow"
-    " module on frozen sentence vectors could be trained but is not written",
-    "DynaEval": "it needs a graph network over utterances, trained on altered dialogues; it could be"
-    " trained on frozen sentence vectors but is not written",
+    "FlowScore": "it needs DialoFlow, a network of its own that dialeval cannot read; a flow module"
+    " on frozen sentence vectors could be trained, but is not written",
+    "DynaEval": "it needs a graph network over utterances that learned from altered dialogues; one"
+    " on frozen sentence vectors could be trained, but is not written",
 }
 """Metrics of FULL's Table 2 that are quoted and not run -> why."""
 
