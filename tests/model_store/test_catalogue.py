@@ -40,14 +40,18 @@ def test_default_models_stand_in_one_place() -> None:
     for name in METRICS.names():
         for field in option_fields(METRICS.get(name)):
             if use := field.metadata["use"]:
-                assert field.default == PRESETS["default"][use]
+                trained = use if use in TRAINED["default"] else PRESETS["paper"].get(use)
+                assert field.default == PRESETS["default"].get(use, trained)
             else:
                 assert field.default not in CATALOGUE, f"{name}: {field.name}"
 
 
-@pytest.mark.parametrize("use", TRAINED["paper"])
-def test_what_a_preset_lacks_is_trained_by_a_command_that_exists(use: str) -> None:
-    verb, words = typer.main.get_command(app), TRAINED["paper"][use].split()[1:]
+COMMANDS = [command for preset in TRAINED.values() for command in preset.values()]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_preset_lacks_is_trained_by_a_command_that_exists(command: str) -> None:
+    verb, words = typer.main.get_command(app), command.split()[1:]
     while words and not words[0].startswith("-"):
         verb = verb.commands[words.pop(0)]  # type: ignore[attr-defined]
     assert {word for word in words if word.startswith("-")} <= {

@@ -542,6 +542,23 @@ _ENTRIES = (
         Hub("microsoft/DialoGPT-large"),
         1_750_000_000,
     ),
+    *(
+        Entry(
+            f"microsoft/DialogRPT-{name}",
+            "reply-ranker",
+            "MIT",
+            f"DialogRPT, GPT-2 with 355 M parameters and a scalar head: {told}",
+            Hub(f"microsoft/DialogRPT-{name}"),
+            1_520_000_000,
+        )
+        for name, told in (
+            ("updown", "votes for a reply on Reddit"),
+            ("depth", "how long a thread it starts"),
+            ("width", "how many answers it gets"),
+            ("human-vs-rand", "whether it belongs to the turns before it"),
+            ("human-vs-machine", "whether a person wrote it"),
+        )
+    ),
     Entry(
         "roberta-large-mnli",
         "classifier",

@@ -79,16 +79,6 @@ OURS = {
 """Metric as printed -> the label of the metric here that has its name. Not one of them is made with
 the same model and options: see what is known to differ."""
 
-NOT_RUN: Mapping[str, str] = {
-    "QuestEval": "it asks a model that writes questions and one that answers them (two T5), trained"
-    " on SQuAD; neither their weights nor question data come with dialeval",
-    "FlowScore": "it needs DialoFlow, a network of its own that dialeval cannot read; a flow module"
-    " on frozen sentence vectors could be trained, but is not written",
-    "DynaEval": "it needs a graph network over utterances that learned from altered dialogues; one"
-    " on frozen sentence vectors could be trained, but is not written",
-}
-"""Metrics of FULL's Table 2 that are quoted and not run -> why."""
-
 _PRINTED = """
 BLEU-4           | .216/.296   | .075*/.184   |           |           |             |
 METEOR           | .336/.391   | .096*/.010*  |           |           |             |

@@ -6,6 +6,7 @@ of the last turns, as one, and of the responses are made before the training.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -58,17 +59,21 @@ def add_vectors(topics: TopicData, config: GradeConfig, progress: Progress) -> T
         vectors = embed(different, config.encoder, progress=count)
     of_text = [places[text] for text in texts]
 
-    def with_vectors(name: str) -> GradePairs:
-        found: TopicPairs = getattr(topics, name)
+    def with_vectors(found: TopicPairs, of_corpus: Sequence[Pair]) -> GradePairs:
         pairs = [
             Pair(
                 tuple(of_text[number] for number in pair.context[-config.turns :]),
                 of_text[pair.response],
             )
-            for pair in getattr(topics.corpus, name)
+            for pair in of_corpus
         ]
         own = pair_vectors(pairs, vectors, "weighted")
         return GradePairs(found.contexts, found.responses, found.sampler, own)
 
-    sides = {name: with_vectors(name) for name in ("train", "validation", "test")}
-    return replace(topics, **sides)
+    corpus = topics.corpus
+    return replace(
+        topics,
+        train=with_vectors(topics.train, corpus.train),
+        validation=with_vectors(topics.validation, corpus.validation),
+        test=with_vectors(topics.test, corpus.test),
+    )

@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 import torch
 
-from dialeval.agreement.ranks import rank
+from dialeval.agreement.arithmetic import rank
 from dialeval.models.sentence_head import SentenceHeadConfig
 from dialeval.training.examples.pair_corpus import Example, Examples, Pair
 from dialeval.training.examples.pair_vectors import embed
@@ -159,7 +159,8 @@ class SentenceHeadLearner(NetworkLearner):
     @torch.no_grad()
     def _predict(self, rows: Rows, table: torch.Tensor) -> torch.Tensor:
         self.network.eval()
-        parts = torch.arange(len(rows)).split(SCORED_AT_ONCE)
+        every = torch.arange(len(rows))
+        parts = (every[at : at + SCORED_AT_ONCE] for at in range(0, len(rows), SCORED_AT_ONCE))
         return torch.cat([self._logits(rows.some(part), table) for part in parts])
 
 
