@@ -19,7 +19,7 @@ from dialeval.sample import Turn
 from dialeval.training.examples import corpora
 from dialeval.training.examples.corpora import RatedExchanges, exchanges_of, load_corpus
 from dialeval.training.learners.language_models import LanguageModelLearner
-from dialeval.training.recipes.lm import LanguageModel
+from dialeval.training.recipes.lm import LanguageModel, disjoint_pairs, pair_corpus
 from dialeval.training.run import train
 
 
@@ -158,3 +158,39 @@ def test_several_corpora_are_learned_from_as_one(tmp_path):
     assert both.name == "a.jsonl+b.jsonl"
     assert both.train == one.train + other.train
     assert both.test == one.test + other.test
+
+
+def test_pairs_are_a_query_and_its_response_of_train_and_validation_together(tmp_path, base):
+    for split, count in (("train", 20), ("validation", 6), ("test", 3)):
+        folder = tmp_path / "corpus" / split
+        folder.mkdir(parents=True)
+        lines = [f"{split} {i} __eou__ yes __eou__ what {i} __eou__ no __eou__ end" for i in
+                 range(count)]  # fmt: skip
+        (folder / f"dialogues_{split}.txt").write_text("\n".join(lines) + "\n")
+    card = train(
+        recipe_of(base, epochs=1, learning_rate=0.0, pairs=True, held_out=4),
+        tmp_path / "corpus",
+        tmp_path / "mine",
+    )
+    # five turns are two pairs; of the twelve pairs of the validation split four are held out
+    assert card.data["train pairs"] == 20 * 2 + 6 * 2 - 4
+    before, after = card.scores
+    assert before == "test perplexity before (4 pairs)"
+    assert after == "test perplexity after (4 pairs; HolisticEval's GPT-2: 16.5)"
+    (first, *_) = pair_corpus(load_corpus(tmp_path / "corpus"), 4).train
+    assert first == ("train 0", "yes")
+
+
+def test_the_pairs_of_dailydialog_are_as_many_as_the_paper_counts(datasets):
+    """Section 4.1: 42,000 / 3,700 / 3,900, rounded; each dialogue of the release, repeats too."""
+    counts = []
+    for split in ("train", "test", "validation"):
+        path = datasets / "corpora" / "dailydialog" / split / f"dialogues_{split}.txt"
+        turns = [
+            tuple(turn for turn in line.split("__eou__") if turn.strip())
+            for line in path.read_text(encoding="utf-8").splitlines()
+        ]
+        counts.append(len(disjoint_pairs(turns)))
+    assert counts == [41637, 3700, 3851]
+    rounded = [round(counts[0], -3), *(round(count, -2) for count in counts[1:])]
+    assert rounded == [42000, 3700, 3900]

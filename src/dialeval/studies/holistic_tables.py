@@ -116,18 +116,21 @@ def score_file(setting: Setting, quality: str, before: int, total: int) -> Score
     return Scored(quality, samples, tuple(columns))
 
 
-def score_files(setting: Setting) -> dict[str, Scored]:
-    total = 200 * (3 + 2)
+RATED, JUDGED = 200, 300
+"""Samples of each file, and of the three self-consistency sets: for the progress."""
+
+
+def score_files(setting: Setting, total: int = 5 * RATED) -> dict[str, Scored]:
     return {
         "coherence": score_file(setting, "coherence", 0, total),
-        "fluency": score_file(setting, "fluency", 200 * 3, total),
+        "fluency": score_file(setting, "fluency", 3 * RATED, total),
     }
 
 
 def measure(setting: Setting) -> Findings:
     chosen_models(setting)
     measured: list[Measured] = []
-    files = score_files(setting)
+    files = score_files(setting, 5 * RATED + JUDGED)
     measured += table_2(files["coherence"])
     for scored in files.values():
         measured += rating_table_rows(scored)
@@ -188,7 +191,7 @@ def consistency_rows(setting: Setting) -> list[Measured]:
     }
     everything = [sample for samples in sets.values() for sample in samples]
     metrics = [make_metric(spec, model=inference) for spec in ("consistency", RULE_OF_THE_PAPER)]
-    run = setting.score(everything, metrics)
+    run = setting.after(5 * RATED, 5 * RATED + JUDGED).score(everything, metrics)
     rows = table_7(sets["CTG"], run.scores(metrics[1].label)[-len(sets["CTG"]) :], inference)
     for name, samples in sets.items():
         human = [sample.ratings["consistency"].mean for sample in samples]
