@@ -43,6 +43,40 @@ def samples(count: int) -> list[Sample]:
     ]
 
 
+@dataclass(frozen=True)
+class NumberTold(Metric):
+    """Made-up scores: the number that stands in the response."""
+
+    name = "told"
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        text = (sample.response or "").split()[0]
+        return Score(float(text)) if text != "none" else Score.missing("none told")
+
+
+@dataclass(frozen=True)
+class Wrong(NumberTold):
+    """Made-up scores; lower is better."""
+
+    name = "wrong"
+    direction = "lower"
+
+
+@dataclass(frozen=True)
+class Size(NumberTold):
+    """Made-up scores; neither more nor less is better."""
+
+    name = "size"
+    direction = "neither"
+    scale: int = option(1, "factor", low=1)
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        return Score(self.scale * float((sample.response or "").split()[0]))
+
+
+ONLY_TOLD = (NumberTold(),)
+
+
 class LengthModel:
     """Embeds a text as the vector (number of characters)."""
 

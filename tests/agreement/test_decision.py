@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from made_up import edit_manifest, sample
+from made_up import ONLY_TOLD, NumberTold, Size, Wrong, edit_manifest, sample
 
 import dialeval
 from dialeval.agreement.comparison import compare
@@ -17,29 +17,6 @@ from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part
 from dialeval.sample import Sample, Turn
 from dialeval.scores import Score
-
-
-@dataclass(frozen=True)
-class Told(dialeval.Metric):
-    """Made-up scores: the number that stands in the response."""
-
-    name = "told"
-
-    def score(self, sample, answers):
-        return Score(float(sample.response))
-
-
-@dataclass(frozen=True)
-class Wrong(Told):
-    name = "wrong"
-    direction = "lower"
-
-
-@dataclass(frozen=True)
-class Size(Told):
-    name = "size"
-    direction = "neither"
-
 
 GOOD = np.round(4 + np.random.default_rng(1).normal(size=40) / 5, 3)
 QUARTER_WORSE = np.where(np.arange(40) % 4 == 0, GOOD - 2, GOOD)
@@ -52,7 +29,7 @@ NOISE = np.round(NOISE - NOISE.mean() - 0.1, 3)
 
 @pytest.fixture
 def score(tmp_path):
-    def run(name, values, metrics=(Told(),)):
+    def run(name, values, metrics=ONLY_TOLD):
         samples = [
             Sample(id=f"s{i}", context=(Turn(f"question {i}"),), response=str(value))
             for i, value in enumerate(values)
@@ -119,7 +96,7 @@ def test_less_of_a_metric_whose_direction_is_lower_is_no_drop(score):
 
 
 def test_p_is_corrected_over_the_decisions_and_not_over_the_table(score):
-    metrics = (Told(), Wrong(), Size())
+    metrics = (NumberTold(), Wrong(), Size())
     old, new = score("old", GOOD, metrics), score("new", GOOD + NOISE, metrics)
     one = decided(old, new)
     row = dialeval.compare(old, new, rounds=999).rows[0]
@@ -130,7 +107,7 @@ def test_p_is_corrected_over_the_decisions_and_not_over_the_table(score):
 
 
 def test_margins_of_several_metrics_have_units_of_their_own(score):
-    metrics = (Told(), Wrong())
+    metrics = (NumberTold(), Wrong())
     old, new = score("old", GOOD, metrics), score("new", GOOD - 0.05, metrics)
     found = dialeval.compare(
         old, new, fail_if_worse=["told", "wrong"], margin={"told": 0.1}, rounds=999
@@ -154,7 +131,7 @@ def test_margins_of_several_metrics_have_units_of_their_own(score):
     ],
 )
 def test_a_decision_that_makes_no_sense_is_refused(score, options, message):
-    metrics = (Told(), Size())
+    metrics = (NumberTold(), Size())
     with pytest.raises(UsageError, match=message):
         dialeval.compare(
             score("old", GOOD[:9], metrics), score("new", GOOD[:9], metrics), rounds=99, **options
@@ -169,7 +146,7 @@ def test_runs_that_measured_different_things_pass_no_build(score):
 
 
 def test_junit_has_a_failure_for_what_is_worse_and_skips_what_cannot_be_told(score):
-    metrics = (Told(), Wrong())
+    metrics = (NumberTold(), Wrong())
     old, new = score("old", GOOD, metrics), score("new", QUARTER_WORSE, metrics)
     both = dialeval.compare(old, new, fail_if_worse=["told", "wrong"], worst=1, rounds=999)
     suite = ElementTree.fromstring(both.to_junit()).find("testsuite")

@@ -1,52 +1,20 @@
 """Two runs side by side: made-up scores in real run directories."""
 
 import json
-from dataclasses import dataclass
 
 import made_up
 import numpy as np
 import pytest
-from made_up import edit_manifest
+from made_up import ONLY_TOLD, NumberTold, Size, Wrong, edit_manifest
 
 import dialeval
 from dialeval.agreement.findings import format_p, verdict
 from dialeval.agreement.joining import differing_fields
 from dialeval.errors import UsageError
 from dialeval.sample import Sample, Turn
-from dialeval.scores import Score, Signature
+from dialeval.scores import Signature
 
 stats = pytest.importorskip("scipy.stats", reason="scipy is the oracle here")
-
-
-@dataclass(frozen=True)
-class Told(dialeval.Metric):
-    """Made-up scores: the number that stands in the response."""
-
-    name = "told"
-    summary = "the number in the response"
-
-    def score(self, sample, answers):
-        text = sample.response.split()[0]
-        return Score(float(text)) if text != "none" else Score.missing("none told")
-
-
-@dataclass(frozen=True)
-class Wrong(Told):
-    name = "wrong"
-    direction = "lower"
-
-
-@dataclass(frozen=True)
-class Size(Told):
-    name = "size"
-    direction = "neither"
-    scale: int = dialeval.option(1, "factor", low=1)
-
-    def score(self, sample, answers):
-        return Score(self.scale * float(sample.response.split()[0]))
-
-
-ONLY_TOLD = (Told(),)
 
 
 def samples(values, prefix="s", system="bot", item=True, context="question"):
@@ -108,7 +76,7 @@ def test_turning_the_runs_round_turns_the_verdict(score):
 
 
 def test_the_direction_of_a_metric_decides_who_is_better(score):
-    metrics = [Told(), Wrong(), Size()]
+    metrics = [NumberTold(), Wrong(), Size()]
     old, new = (
         score(name, samples(values), metrics=metrics) for name, values in (("a", OLD), ("b", NEW))
     )
@@ -126,7 +94,7 @@ def test_the_direction_of_a_metric_decides_who_is_better(score):
 
 
 def test_holm_is_over_all_that_is_tested(score):
-    metrics = [Told(), Wrong()]
+    metrics = [NumberTold(), Wrong()]
     found = dialeval.compare(
         score("a", samples(OLD), metrics=metrics), score("b", samples(NEW), metrics=metrics)
     )
@@ -214,8 +182,8 @@ def test_systems_of_two_runs_meet_themselves(score):
 
 
 def test_other_options_make_scores_incomparable_and_are_named(score):
-    a = score("a", samples(OLD), metrics=[Told(), Size(scale=1)])
-    b = score("b", samples(NEW), metrics=[Told(), Size(scale=2)])
+    a = score("a", samples(OLD), metrics=[NumberTold(), Size(scale=1)])
+    b = score("b", samples(NEW), metrics=[NumberTold(), Size(scale=2)])
     assert a.metrics[0] == b.metrics[0] == "told"
     shared = [label for label in a.metrics if label in b.metrics]
     assert shared == ["told"]  # an option that was given is part of the label
@@ -276,7 +244,7 @@ def test_on_one_scale_the_scores_themselves_are_compared(tmp_path, score):
 
 def test_what_is_not_comparable_has_no_number(score):
     good, bad = made_up.two_bots()
-    metrics = [made_up.Blended(), Told()]
+    metrics = [made_up.Blended(), NumberTold()]
     a, b = score("a", good, metrics=metrics), score("b", bad, metrics=metrics)
     found = dialeval.compare(a, b, worst=2)
     row = next(row for row in found.rows if row.metric == "blended")
@@ -303,7 +271,7 @@ def test_the_samples_that_changed_most_come_with_their_texts(score):
 
 
 def test_neither_workers_nor_other_metrics_move_a_result(score):
-    metrics = [Wrong(), Told()]
+    metrics = [Wrong(), NumberTold()]
     a, b = score("a", samples(OLD)), score("b", samples(NEW))
     more = [score(n, samples(v), metrics=metrics) for n, v in (("c", OLD), ("d", NEW))]
     rows = [

@@ -1,6 +1,8 @@
 """Scores from anywhere, and files that only look like them."""
 
 import gzip
+import os
+from pathlib import Path
 
 import pytest
 from made_up import Asking, Floored, LengthModels, Told, samples, two_bots
@@ -52,6 +54,16 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, content, message):
         read_scores(path)
     assert message in str(caught.value)
     assert "bad.csv" in str(caught.value)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux lists open files there")
+def test_an_error_that_somebody_keeps_does_not_keep_the_file_open(tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(b"id,mine,mine\ns1,1,2\n")
+    with pytest.raises(DialevalError) as kept:
+        read_scores(path)
+    opened = [os.path.realpath(file) for file in Path("/proc/self/fd").iterdir()]
+    assert (kept.value is None, str(path.resolve()) in opened) == (False, False)
 
 
 def test_a_missing_file_and_a_folder_are_called_so(tmp_path):

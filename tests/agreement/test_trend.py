@@ -1,46 +1,22 @@
 """A metric over runs, and an alarm that looking often does not set off."""
 
 import json
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from made_up import edit_manifest
+from made_up import ONLY_TOLD, NumberTold, Size, Wrong, edit_manifest
 
 import dialeval
 from dialeval.agreement.trend import _Mean, held_against
 from dialeval.errors import UsageError
 from dialeval.sample import Sample, Turn
-from dialeval.scores import Score
 
 stats = pytest.importorskip("scipy.stats", reason="scipy is the oracle here")
 
 
-@dataclass(frozen=True)
-class Told(dialeval.Metric):
-    """Made-up scores: the number that stands in the response."""
-
-    name = "told"
-
-    def score(self, sample, answers):
-        return Score(float(sample.response))
-
-
-@dataclass(frozen=True)
-class Wrong(Told):
-    name = "wrong"
-    direction = "lower"
-
-
-@dataclass(frozen=True)
-class Size(Told):
-    name = "size"
-    direction = "neither"
-
-
 @pytest.fixture
 def day(tmp_path):
-    def score(name, values, dialogues=None, metrics=(Told(),)):
+    def score(name, values, dialogues=None, metrics=ONLY_TOLD):
         samples = [
             Sample(
                 id=f"{name}-{i}",
@@ -190,6 +166,6 @@ def test_it_can_be_kept_and_drawn(day, tmp_path):
     ],
 )
 def test_what_is_no_trend_is_refused(day, names, options, message):
-    runs = [day(name, values(1, 4, size=3), metrics=(Told(), Size())) for name in names]
+    runs = [day(name, values(1, 4, size=3), metrics=(NumberTold(), Size())) for name in names]
     with pytest.raises(UsageError, match=message):
         dialeval.trend(*runs, **options)

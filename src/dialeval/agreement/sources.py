@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -234,19 +235,20 @@ def _scored(columns: Sequence[str]) -> list[str]:
 
 
 def _cell_rows(source: Source, place: Place) -> Iterator[Row]:
-    table = rows(source, place, _delimiter(source))
-    _, cells = next(table, (0, []))
-    header = _with_id(column_names(cells))
-    _check_header(source.name, header)
-    empty = True
-    for line, cells in table:
-        empty = False
-        if len(cells) != len(header):
-            place.line = line
-            place.error("", f"{len(cells)} cells, but the header has {len(header)} columns")
-            continue
-        row = dict(zip(header, cells, strict=True))
-        yield line, {**row, ID: restored(row[ID].strip())}
+    # Closed here: an error that somebody keeps would keep the file open.
+    with closing(rows(source, place, _delimiter(source))) as table:
+        _, cells = next(table, (0, []))
+        header = _with_id(column_names(cells))
+        _check_header(source.name, header)
+        empty = True
+        for line, cells in table:
+            empty = False
+            if len(cells) != len(header):
+                place.line = line
+                place.error("", f"{len(cells)} cells, but the header has {len(header)} columns")
+                continue
+            row = dict(zip(header, cells, strict=True))
+            yield line, {**row, ID: restored(row[ID].strip())}
     if empty:
         raise UnreadableError("there is a header but no row below it", 1)
 

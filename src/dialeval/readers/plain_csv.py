@@ -14,7 +14,7 @@ starts.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from dialeval.errors import did_you_mean
@@ -49,7 +49,9 @@ JOINED = {"id", "dialogue", "item", "system", "model"}
 """Names that tie tables together."""
 
 
-def rows(source: Source, place: Place, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def rows(
+    source: Source, place: Place, delimiter: str
+) -> Generator[tuple[int, list[str]], None, None]:
     """(line where it starts, cells) of each row that is not blank."""
     parser = csv.reader(
         (line + "\n" for _, line in source.lines(place)), delimiter=delimiter, strict=True
