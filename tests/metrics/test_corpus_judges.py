@@ -10,6 +10,7 @@ import pytest
 import dialeval
 from dialeval.errors import UsageError
 from dialeval.metrics.usr import Usr
+from dialeval.model_store.presets import TRAINED
 from dialeval.question import Judge, MaskedLikelihood
 from dialeval.registry import make_metric
 from dialeval.sample import Sample, Turn
@@ -33,10 +34,10 @@ def test_a_judge_hears_all_turns_and_a_dialogue_is_the_mean_over_the_systems_tur
     assert metric.score(dialogue, [np.array([0.25]), np.array([0.75])]).value == 0.5
 
 
-@pytest.mark.parametrize(("spec", "command"), [("deb", "train deb"), ("usr", "train usr-context")])
-def test_a_metric_without_an_embedded_judge_says_how_to_train_one(spec, command):
-    with pytest.raises(UsageError, match=rf"comes with dialeval. Train one: dialeval {command} "):
-        dialeval.score([Sample("s", (Turn("hi"),), "fine")], [spec])
+@pytest.mark.parametrize("use", TRAINED["default"])
+def test_a_metric_without_an_embedded_judge_says_how_to_train_one(use):
+    with pytest.raises(UsageError, match=rf"comes with dialeval. Train one: dialeval train {use} "):
+        dialeval.score([Sample("s", (Turn("hi"),), "fine")], [use])
 
 
 def usr_answers(mlm, context, fact):

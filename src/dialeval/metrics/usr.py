@@ -17,7 +17,7 @@ mode=released  z by the numbers in the released file. They hold for the authors'
 
 Where a sample has no facts, the fact scorer reads the context in their place, as in the released
 code. The last 100 words of the last turn and the response are read by the masked language model.
-`dialeval train usr-context` and `usr-fact` train the two scorers; none is embedded.
+`dialeval train usr-context` and `usr-fact` train the two scorers.
 """
 
 from __future__ import annotations

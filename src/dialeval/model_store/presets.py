@@ -41,6 +41,9 @@ _DEFAULT: Mapping[str, str] = {
     "mme-engagement": "mme-engagement-minilm-l6",
     "mme-topic": "mme-topic-glove",
     "mme-specificity": "mme-specificity-minilm-l6",
+    "usr-context": "usr-context-minilm-l6",
+    "usr-fact": "usr-fact-minilm-l6",
+    "predictive-engage": "predictive-engage-minilm-l6",
     "judge": "judge-minilm-l6",
     "llm-judge": "smollm2-135m",
     "tagger": "spacy-en-sm",
@@ -77,8 +80,9 @@ follow-ups        FULL, follow-up-contrast
 dialogue-lm       FED
 nli               contradictions between answers: consistency
 encoder           the states of an encoder: PONE, BERT-RUBER, Deep AM-FM
-ruber, bert-ruber, pone, mme-*   the scorers of these metrics; those of the papers are not public
-grade, deb, maude, usr-context, usr-fact, predictive-engage   the same; none is embedded
+ruber, bert-ruber, pone, mme-*, usr-*, predictive-engage   the scorers of these metrics; those of
+                  the papers are not public
+grade, deb, maude   the same; none is embedded
 mme-specificity   the masked language model of specificity: BERT brings its own head
 dialogrpt         feedback on Reddit: DialogRPT; nothing embedded takes its place
 sentence-encoder  diversity; what the judges of MME-CRS start from
@@ -103,10 +107,6 @@ TRAINED: Mapping[str, Mapping[str, str]] = {
         "grade": "dialeval train grade --data dailydialog -o DIR",
         "deb": f"{_DEB} -o DIR",
         "maude": "dialeval train maude --data dailydialog -o DIR",
-        "predictive-engage": "dialeval train predictive-engage --data convai2-human --data engage"
-        " -o DIR",
-        "usr-context": "dialeval train usr-context --data dailydialog -o DIR",
-        "usr-fact": "dialeval train usr-fact --data personachat -o DIR",
     },
     "paper": {
         "ruber": "dialeval train ruber --data dailydialog -o DIR",

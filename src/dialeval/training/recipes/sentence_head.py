@@ -193,8 +193,8 @@ class SentenceHead(Recipe[PreparedHead]):
         for name, quality in rated_here(self.rated).items():
             read = read_rated(name, quality, "weighted", prepared.truncate_words)
             with progress.counting(f"vectors of {name}") as count:
-                table = np.asarray(embed(read.texts, self.model, progress=count))
-            vectors = torch.from_numpy(table).float()
+                table = embed(read.texts, self.model, progress=count)
+            vectors = torch.from_numpy(table.astype(np.float32))
             after = [place for place, pair in enumerate(read.pairs) if pair.context]
             logits = prepared.learner.predict_pairs([read.pairs[n] for n in after], vectors)
             ratings = [read.ratings[n] for n in after]
