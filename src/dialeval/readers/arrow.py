@@ -66,7 +66,7 @@ def column_names(source: Source) -> list[str]:
 
 def rows(source: Source, wanted: Callable[[list[str]], list[str]] = lambda names: names) -> Rows:
     """Yields the rows with the columns that are `wanted` of those that there are."""
-    number = 0
+    number = source.span.records if source.span else 0
     with opened(source) as table:
         if len(table.names) > source.limits.columns:
             problem = f"the table has more than {source.limits.columns:,} columns"
@@ -123,6 +123,14 @@ def _of_file(file: Any, source: Source) -> Columns:
         table = pq.ParquetFile(file, page_checksum_verification=True)
         names = [str(name) for name in table.schema_arrow.names]
         count = table.metadata.num_rows
+        if (span := source.span) is not None:
+            groups = range(span.start, span.end)
+            count = sum(table.metadata.row_group(group).num_rows for group in groups)
+            return Columns(
+                names,
+                count,
+                lambda names: rows_within(file, names, source.limits, groups, span.records),
+            )
         return Columns(names, count, lambda names: rows_within(file, names, source.limits))
     if source.head.startswith(ARROW_FILE):
         reader = pa.ipc.open_file(file)
@@ -189,8 +197,15 @@ def _rows_of(batches: Any, columns: list[str], limits: Limits) -> Rows:
         number += len(batch)
 
 
-def rows_within(file: Any, columns: list[str], limits: Limits) -> Iterator[dict[str, Any]]:
-    """Yields the rows, of which none may be larger than the limits, in memory that they bound.
+def rows_within(
+    file: Any,
+    columns: list[str],
+    limits: Limits,
+    groups: Iterable[int] | None = None,
+    before: int = 0,
+) -> Iterator[dict[str, Any]]:
+    """Yields the rows, of which none may be larger than the limits, in memory that they bound;
+    with `groups` those of some row groups, which have so many rows `before` them.
 
     A few kB can hold the same large text a thousand times, by a dictionary. So texts are read as
     dictionaries, and spelled out where that is little; else one row at a time. Texts within lists
@@ -206,8 +221,9 @@ def rows_within(file: Any, columns: list[str], limits: Limits) -> Iterator[dict[
         if leaf.physical_type == "BYTE_ARRAY" and leaf.path in plain.schema_arrow.names
     ]
     table = pq.ParquetFile(file, read_dictionary=texts, page_checksum_verification=True)
-    number = 0
-    for batch in table.iter_batches(batch_size=BATCH, columns=columns):
+    number = before
+    chosen = {} if groups is None else {"row_groups": list(groups)}
+    for batch in table.iter_batches(batch_size=BATCH, columns=columns, **chosen):
         yield from _spelled_out(batch, number, limits)
         number += len(batch)
 

@@ -22,7 +22,7 @@ from typing import Protocol
 from dialeval.readers.reader import Place, UnreadableError
 
 _UTF8_MARK = b"\xef\xbb\xbf"
-_UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _WINDOWS = "dialeval-windows-1252"
 
 
@@ -33,7 +33,7 @@ def as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
         start += block
         if len(start) >= len(_UTF8_MARK):
             break
-    encoding = _UTF16_MARKS.get(start[:2])
+    encoding = UTF16_MARKS.get(start[:2])
     if encoding is None:
         yield start.removeprefix(_UTF8_MARK)
         yield from blocks

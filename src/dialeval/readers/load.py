@@ -222,6 +222,13 @@ class Samples(FromFiles[Sample]):
         self._rated: set[str] = set()
 
     @property
+    def is_whole(self) -> bool:
+        """Whether every record of every source is taken, and each source can be read again."""
+        return self._limit is None and not any(
+            source.reads_once or isinstance(source, InMemory) for source, _ in self._sources
+        )
+
+    @property
     def formats(self) -> dict[str, str]:
         """File -> name of its format."""
         readers = zip(self._files, self._readers, strict=True)

@@ -25,7 +25,9 @@ from dialeval.sample import Sample
 
 
 def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
-    for number, row in enumerate(arrow.rows(source, lambda names: _wanted(names, options)), 1):
+    first = 1 + (source.span.records if source.span else 0)
+    rows = arrow.rows(source, lambda names: _wanted(names, options))
+    for number, row in enumerate(rows, first):
         place.line = number
         yield from _samples(row, number, source.label, place, options)
 

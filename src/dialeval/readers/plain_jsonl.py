@@ -38,7 +38,7 @@ def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]
     problems = place.problems
     seen: set[frozenset[str]] = set()
     unknown: dict[str, None] = {}
-    number = 0
+    number = source.span.records if source.span else 0
     for line, record in json_records(source, place):
         number += 1
         place.line = line

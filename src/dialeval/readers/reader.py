@@ -73,6 +73,11 @@ class ReadOptions:
     texts: bool = True
     system_prompt: SystemPrompt = "leave-out"
 
+    def __reduce__(self) -> tuple[type[ReadOptions], tuple[Any, ...]]:
+        """Goes to another process: a view of a dict does not."""
+        columns, scales = dict(self.columns), dict(self.scales)
+        return ReadOptions, (columns, self.ratings, scales, self.texts, self.system_prompt)
+
     def without_names(self) -> ReadOptions:
         """For records whose columns were looked up and whose ratings were read."""
         return replace(self, columns=MappingProxyType({}), ratings=())

@@ -13,12 +13,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, cast
 
 from dialeval.limits import USUAL_LIMITS, Limits
 from dialeval.readers.decoding import (
+    BLOCK,
     ByteStream,
     Rejoined,
     as_utf8,
@@ -34,6 +36,21 @@ PathLike = str | os.PathLike[str]
 
 HEAD = 1 << 16
 """How much of the start of a file decides on its format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a file that is read by itself: bytes of JSON Lines, or row groups of Parquet.
+
+    start, end  bytes from the start of a line to the end of one; or numbers of row groups
+    lines       before the part: problems have the lines of the file
+    records     before the part: ids that are made of the number of a record stay the same
+    """
+
+    start: int
+    end: int
+    lines: int = 0
+    records: int = 0
 
 
 class Source:
@@ -57,6 +74,8 @@ class Source:
         self._unread = 0
         self.known_columns: frozenset[str] | None = None
         """What `containers.columns` found here."""
+        self.span: Span | None = None
+        """The part that is read; by default everything."""
         self.remark: tuple[str, str] | None = None
         """What is to be told of the folder that it came from: its name, and what."""
 
@@ -78,6 +97,13 @@ class Source:
     @property
     def is_missing(self) -> bool:
         return not self.is_stdin and not self.is_remote and not os.path.lexists(self.path)
+
+    @cached_property
+    def is_packed(self) -> bool:
+        """Whether the bytes have to be decompressed, so that nobody can read from the middle."""
+        self._open()
+        self.close()
+        return is_compressed(self._start)
 
     @cached_property
     def head(self) -> bytes:
@@ -154,9 +180,24 @@ class Source:
             raise UnreadableError("can be read only once, as it is a pipe: save it to a file first")
         self._used = self.reads_once
         self._open()
+        if self.span is not None:
+            yield from self._bytes_of(self.span)
+            return
         self._bytes = Rejoined(self._start, self._opened)
         try:
             yield from decompressed(self._bytes)
+        finally:
+            self.close()
+
+    def _bytes_of(self, span: Span) -> Iterator[bytes]:
+        left = span.end - span.start
+        try:
+            self._opened.seek(span.start)
+            while left > 0 and (block := self._opened.read(min(BLOCK, left))):
+                left -= len(block)
+                yield block
+        except OSError as error:
+            raise UnreadableError(f"cannot be read: {error.strerror or error}") from error
         finally:
             self.close()
 
@@ -192,8 +233,9 @@ class Source:
 
     def text(self, place: Place) -> Iterator[str]:
         """Yields the text in pieces. A piece ends with a line where it can; long lines are cut."""
-        line, column, pending = 1, 0, b""
-        for block in as_utf8(self.blocks()):
+        line, column, pending = 1 + (self.span.lines if self.span else 0), 0, b""
+        blocks = self.blocks()
+        for block in blocks if self.span and self.span.start else as_utf8(blocks):
             block = pending + block
             cut = block.rfind(b"\n") + 1 or whole_characters(block)
             piece = decode(block[:cut], place, line, column)
@@ -207,7 +249,7 @@ class Source:
 
     def lines(self, place: Place) -> Iterator[tuple[int, str]]:
         """(line number from 1, line without its end), decoded as it is asked for."""
-        number, parts, length, blank = 0, list[str](), 0, 0
+        number, parts, length, blank = self.span.lines if self.span else 0, list[str](), 0, 0
         longest, most_blank = self.limits.record, self.limits.blank_lines
         for piece in self.text(place):
             *whole, rest = piece.split("\n")
