@@ -1,17 +1,21 @@
 """Two Ray workers against one, and both against the local engine: how fast, and what limits it?
 
     python benchmarks/ray_workers.py [-m METRIC]... [--samples N] [--workers 0,1,2] [--json]
-    python benchmarks/ray_workers.py --reading [--samples N]
+    python benchmarks/ray_workers.py --driver 20000,200000
+    python benchmarks/ray_workers.py --executors 240
 
 Scores made-up chats (seeded; three turns of 10 words, a response and a reference of 12) on a
-cluster that is already there; 0 workers stands for the local engine. The first quarter of the
+cluster that is already there; 0 workers stands for the local engine. A warm-up of a quarter of the
 samples is not counted, so that starting workers and loading models is left out. Seconds of CPU are
-those of this process, which reads, hands out and writes, and of the workers, for 1,000 samples:
-unlike the rate they hardly depend on what else the machine does. Their ratio says how many workers
-one such process can feed.
+those of this process, which keeps the order, and of the workers, for 1,000 samples: unlike the rate
+they hardly depend on what else the machine does.
 
-`--reading` measures this process alone: workers that do next to nothing (`length`), chunks of the
-size that metrics with models have, and of that of the others.
+`--driver` measures this process alone, with workers that do next to nothing (`length`), for several
+numbers of samples: seconds of CPU for a million more samples, and its largest memory.
+
+`--executors` sends so many empty blocks of 200 kB, which tasks make and two actors take, once
+through plain actors as `engine/ray_job.py` has them and once through Ray Data (`read_datasource`,
+`map_batches` with a pool of actors): seconds, and seconds of CPU of this process.
 """
 
 from __future__ import annotations
@@ -20,20 +24,20 @@ import argparse
 import json
 import os
 import random
+import resource
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import dialeval
-from dialeval.engine.job import CHUNK, CHUNK_WITH_MODELS, Job
-from dialeval.engine.ray import RayWorkers, cluster
+from dialeval.engine.ray import cluster
 from dialeval.examples import four_bots
-from dialeval.registry import make_metric
 
 TICKS = os.sysconf("SC_CLK_TCK")
 MARK = f"DIALEVAL_BENCHMARK={os.getpid()}"
@@ -101,7 +105,7 @@ class WorkerClock:
         while not self._over.wait(0.1):
             for process in Path("/proc").glob("[0-9]*"):
                 try:
-                    worker = (process / "cmdline").read_bytes().startswith(b"ray::Worker")
+                    worker = (process / "cmdline").read_bytes().startswith(b"ray::")
                     if worker and MARK.encode() in (process / "environ").read_bytes():
                         fields = (process / "stat").read_text().rpartition(")")[2].split()
                         self._used[process.name] = (int(fields[11]) + int(fields[12])) / TICKS
@@ -109,75 +113,141 @@ class WorkerClock:
                     continue
 
 
-@dataclass(frozen=True)
-class Moment:
-    done: int
-    time: float
-    own_cpu: float
-    workers_cpu: float
-
-
-def measure(metrics: Sequence[str], chats: Path, workers: int, count: int) -> Measured:
-    moments: list[Moment] = []
-    with tempfile.TemporaryDirectory() as folder, WorkerClock() as clock:
-
-        def now(done: int, read: int = 0) -> None:
-            moments.append(Moment(done, time.perf_counter(), time.process_time(), clock.seconds))
-
-        now(0)
+def score(metrics: Sequence[str], chats: Path, workers: int) -> None:
+    """One run of a file, into a directory that is removed."""
+    with tempfile.TemporaryDirectory() as folder:
         dialeval.score(
-            dialeval.load(chats, limit=count),
+            dialeval.load(chats),
             metrics,
             out=Path(folder) / "run",
-            progress=now,
             **(
                 {"on": "ray", "workers": workers}
                 if workers
                 else {"cache": Path(folder) / "answers"}
             ),
         )
-        now(count)
-    begun = next(moment for moment in moments if moment.done >= count / 4)
-    scored = next(moment for moment in moments if moment.done == count)
-    thousands = (count - begun.done) / 1000
-    return Measured(
-        " ".join(metrics),
-        workers,
-        count,
-        moments[-1].time - moments[0].time,
-        1000 * thousands / (scored.time - begun.time),
-        (moments[-1].own_cpu - begun.own_cpu) / thousands,
-        (moments[-1].workers_cpu - begun.workers_cpu) / thousands,
+
+
+def measure(metrics: Sequence[str], folder: Path, workers: int, count: int) -> Measured:
+    """What a run costs beyond one of a quarter of its size."""
+    small, large = folder / "small.jsonl", folder / "large.jsonl"
+    write_chats(small, count // 4)
+    write_chats(large, count)
+    with WorkerClock() as clock:
+        moments = [(time.perf_counter(), time.process_time(), clock.seconds)]
+        for chats in (small, large):
+            score(metrics, chats, workers)
+            time.sleep(0.3)  # the clock of the workers ticks
+            moments.append((time.perf_counter(), time.process_time(), clock.seconds))
+    first, second = (
+        [after - before for before, after in zip(moments[i], moments[i + 1], strict=True)]
+        for i in (0, 1)
     )
+    thousands = (count - count // 4) / 1000
+    seconds, own, theirs = ((b - a) / thousands for a, b in zip(first, second, strict=True))
+    return Measured(" ".join(metrics), workers, count, second[0], 1 / seconds * 1000, own, theirs)
 
 
-def measure_reading(chats: Path, count: int, chunk: int) -> tuple[float, float]:
-    """Seconds of CPU of this process for 1,000 samples: while workers score, and at the end."""
-    metrics, moments = [make_metric("length")], list[tuple[int, float]]()
-    with tempfile.TemporaryDirectory() as folder:
-        Job(
-            Path(folder) / "run",
-            metrics,
-            workers=RayWorkers(metrics, None, count=2),
-            chunk=chunk,
-            progress=lambda done, read: moments.append((done, time.process_time())),
-        ).run(dialeval.load(chats))
-        ended = time.process_time()
-    begun = next(moment for moment in moments if moment[0] >= count / 4)
-    scoring = (moments[-1][1] - begun[1]) / (count - begun[0])
-    return 1000 * scoring, 1000 * (ended - moments[-1][1]) / count
+def show_driver(sizes: Sequence[int]) -> None:
+    print("| samples | seconds | CPU s of this process | for a million more | its peak, MB |")
+    print("|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as name, cluster(workers=2):
+        before = (0, 0.0)
+        chats = Path(name) / "chats.jsonl"
+        write_chats(chats, 256)
+        score(["length"], chats, 2)  # imports, and the first processes
+        for size in sizes:
+            write_chats(chats, size)
+            begun, cpu = time.perf_counter(), time.process_time()
+            score(["length"], chats, 2)
+            own = time.process_time() - cpu
+            more = 1e6 * (own - before[1]) / (size - before[0])
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            seconds = time.perf_counter() - begun
+            print(f"| {size:,} | {seconds:.0f} | {own:.2f} | {more:.2f} | {peak:.0f} |", flush=True)
+            before = (size, own)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
 
 
-def show_reading(count: int) -> None:
-    print("| samples per chunk | CPU s per 1,000, while workers score | at the end |")
-    print("|---:|---:|---:|")
-    with tempfile.TemporaryDirectory() as folder, cluster(workers=2):
-        chats = Path(folder) / "chats.jsonl"
-        write_chats(chats, count)
-        for chunk in (CHUNK_WITH_MODELS, CHUNK):
-            scoring, end = measure_reading(chats, count, chunk)
-            print(f"| {chunk} | {scoring:.3f} | {end:.3f} |")
-    print(f"{count:,} samples, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+BLOCK = b"x" * 200_000
+
+
+def made(number: int) -> bytes:
+    return BLOCK
+
+
+class Taker:
+    def take(self, block: bytes) -> int:
+        return len(block)
+
+    def __call__(self, batch: Any) -> Any:
+        return batch.drop_columns(["block"])
+
+
+def through_actors(count: int) -> int:
+    """Tasks make blocks and two actors take them; eight blocks are under way for each."""
+    import ray
+
+    make = ray.remote(num_cpus=0)(made)
+    seats = [ray.remote(num_cpus=1)(Taker).remote() for _ in range(2)]
+    under_way: list[Any] = []
+    done = 0
+    for number in range(count):
+        under_way.append(seats[number % 2].take.remote(make.remote(number)))
+        if len(under_way) >= 16:
+            ready, under_way = ray.wait(under_way)
+            done += len(ray.get(ready))
+    done += len(ray.get(under_way))
+    for seat in seats:
+        ray.kill(seat)
+    return done
+
+
+def through_ray_data(count: int) -> int:
+    import pyarrow as pa
+    import ray.data
+    from ray.data.block import BlockMetadata
+
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.target_max_block_size = 1  # a block stays one
+
+    class Source(ray.data.Datasource):
+        def estimate_inmemory_data_size(self) -> None:
+            return None
+
+        def get_read_tasks(self, *_: Any, **__: Any) -> list[Any]:
+            known = BlockMetadata(num_rows=1, size_bytes=None, exec_stats=None, input_files=None)
+            return [
+                ray.data.ReadTask(
+                    lambda n=n: [pa.table({"number": [n], "block": [made(n)]})], known
+                )
+                for n in range(count)
+            ]
+
+    found = ray.data.read_datasource(
+        Source(), num_cpus=0, concurrency=2, override_num_blocks=count
+    ).map_batches(
+        Taker,
+        batch_size=None,
+        batch_format="pyarrow",
+        compute=ray.data.ActorPoolStrategy(size=2),
+        num_cpus=1,
+    )
+    return sum(1 for _ in found.iter_rows())
+
+
+def show_executors(count: int) -> None:
+    print("| blocks | through | seconds | CPU s of this process | ms for a block |")
+    print("|---:|---|---:|---:|---:|")
+    with cluster(workers=2):
+        for name, send in (("plain actors", through_actors), ("Ray Data", through_ray_data)):
+            send(8)  # imports, and the first processes
+            begun, cpu = time.perf_counter(), time.process_time()
+            assert send(count) == count
+            seconds, own = time.perf_counter() - begun, time.process_time() - cpu
+            print(f"| {count} | {name} | {seconds:.1f} | {own:.2f} | {1000 * own / count:.1f} |")
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
 
 
 def main() -> None:
@@ -185,18 +255,21 @@ def main() -> None:
     parser.add_argument("-m", "--metric", action="append")
     parser.add_argument("--samples", type=int, default=40_000)
     parser.add_argument("--workers", default="0,1,2")
-    parser.add_argument("--reading", action="store_true")
+    parser.add_argument("--driver", default="")
+    parser.add_argument("--executors", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    if arguments.reading:
-        show_reading(arguments.samples)
+    if arguments.driver:
+        show_driver([int(text) for text in arguments.driver.split(",")])
+        return
+    if arguments.executors:
+        show_executors(arguments.executors)
         return
     metrics = arguments.metric or ["bleu", "rouge", "chrf", "meteor"]
     counts = [int(text) for text in arguments.workers.split(",")]
     with tempfile.TemporaryDirectory() as folder, cluster(workers=max(1, *counts)):
-        chats = Path(folder) / "chats.jsonl"
-        write_chats(chats, arguments.samples)
-        results = [measure(metrics, chats, workers, arguments.samples) for workers in counts]
+        place = Path(folder)
+        results = [measure(metrics, place, workers, arguments.samples) for workers in counts]
     load = os.getloadavg()[0]
     if arguments.json:
         print(json.dumps({"load": load, "results": [asdict(one) for one in results]}, indent=2))

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fsspec import register_implementation
+from fsspec.implementations.local import LocalFileSystem
 from made_up import Floored, LengthModels
 
 from dialeval.errors import JobError
@@ -16,6 +18,26 @@ from dialeval.options import option
 from dialeval.question import Answer
 from dialeval.sample import Sample
 from dialeval.scores import Score
+
+
+class Shelf(LocalFileSystem):
+    """A store with URLs (`shelf://tmp/run`) that all processes of this machine see."""
+
+    protocol = "shelf"
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return "/" + str(path).removeprefix("shelf://").strip("/")
+
+
+register_implementation("shelf", Shelf, clobber=True)
+
+
+@dataclass(frozen=True)
+class Shelved(Floored):
+    """A metric by which workers come to know the store."""
+
+    name = "shelved"
 
 
 @dataclass(frozen=True)

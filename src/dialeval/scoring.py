@@ -18,7 +18,6 @@ from dialeval.remote import located
 
 if TYPE_CHECKING:
     from dialeval.engine.answers import AnswerCache
-    from dialeval.engine.chunk import Workers
     from dialeval.metric import Metric
     from dialeval.models.chat_judge import Servers
     from dialeval.question import ModelSource
@@ -128,6 +127,7 @@ def add_metrics(
     `overwrite` starts it again. The other parameters are those of `score`.
     """
     from dialeval.engine.adding import adding_place, finish_addition, join_addition
+    from dialeval.readers.load import load
     from dialeval.runs.directory import RunDirectory
     from dialeval.runs.run import Run as Opened
     from dialeval.runs.run import open_run
@@ -145,7 +145,7 @@ def add_metrics(
         if missing:
             added = _scored(
                 adding_place(directory),
-                there.samples(),
+                load(*there.score_files, format="parquet") if on == "ray" else there.samples(),
                 missing,
                 models,
                 cache,
@@ -198,19 +198,30 @@ def _scored(
     from dialeval.runs.run import open_run
 
     source = models or _built_in_models(metrics, servers)
-    spread = _ray_workers(metrics, source, ray_address, workers) if on_ray else None
-    with _answer_cache(metrics if spread is None else (), cache) as answers:
-        Job(
+    options: dict[str, Any] = {
+        "models": source,
+        "calibrations": calibrations,
+        "overwrite": overwrite,
+        "progress": progress or usual_progress("scoring"),
+        "about_data": lambda: _about(samples),
+    }
+    if on_ray:
+        from dialeval.engine.ray_job import RayJob
+        from dialeval.readers import pieces
+        from dialeval.readers.load import Samples
+
+        division = pieces if isinstance(samples, Samples) and samples.is_whole else None
+        RayJob(
             directory,
             metrics,
-            models=source,
-            cache=answers,
-            workers=spread,
-            calibrations=calibrations,
-            overwrite=overwrite,
-            progress=progress or usual_progress("scoring"),
-            about_data=lambda: _about(samples),
+            address=ray_address,
+            count=workers,
+            division=division,
+            **options,
         ).run(samples)
+    else:
+        with _answer_cache(metrics, cache) as answers:
+            Job(directory, metrics, cache=answers, **options).run(samples)
     return open_run(directory)
 
 
@@ -223,14 +234,6 @@ def _check_place(on: str, ray_address: str, workers: int | None, cache: str | Pa
         raise UsageError("workers on Ray keep their answers in memory: they take no cache")
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, not {workers}")
-
-
-def _ray_workers(
-    metrics: Sequence[Metric], models: ModelSource | None, address: str, count: int | None
-) -> Workers:
-    from dialeval.engine.ray import RayWorkers
-
-    return RayWorkers(metrics, models, address=address, count=count)
 
 
 def _built_in_models(metrics: Sequence[Metric], servers: Servers | None) -> ModelSource | None:

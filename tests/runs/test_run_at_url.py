@@ -167,3 +167,25 @@ def test_a_missing_package_or_protocol_is_a_message(place):
     assert not is_run("postgresql://user@host/ratings")
     with pytest.raises(UsageError, match="there is no run"):
         dialeval.open_run(place)
+
+
+def test_a_run_lies_on_a_server_that_speaks_s3(tmp_path, monkeypatch):
+    pytest.importorskip("s3fs", reason="s3:// needs s3fs")
+    server = pytest.importorskip("moto.server", reason="moto plays the server")
+    playing = server.ThreadedMotoServer(port=0)
+    playing.start()
+    try:
+        host, port = playing.get_host_and_port()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "made-up")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        fsspec.filesystem("s3").mkdir("dialogues")
+        there = score("s3://dialogues/runs/first", [Floored(), "bleu"])
+        here = score(tmp_path / "run", [Floored(), "bleu"])
+        assert there.manifest == here.manifest
+        assert dialeval.open_run("s3://dialogues/runs/first").scores("bleu") == here.scores("bleu")
+        assert len(score("s3://dialogues/runs/first", [Floored(), "bleu"])) == 60
+        assert there.save(tmp_path / "copy").manifest == here.manifest
+    finally:
+        playing.stop()

@@ -137,6 +137,7 @@ def _joined_manifest(
     addition = {
         "metrics": [metric["label"] for metric in new["metrics"]],
         "versions": new["versions"],
+        "engine": new["engine"],
     }
     return sealed(
         {

@@ -1,8 +1,7 @@
-"""Chunks of samples, and who scores them: this process, or the workers of a cluster.
+"""Chunks of samples, and how they are scored: the questions of all metrics together.
 
-A job cuts its samples into chunks and hands them to its workers; what comes back is the finished
-shard of each. Workers take a chunk whenever they have room, so that the input is read as fast as it
-is scored, and give back the shards in any order.
+This process scores one chunk after the other. On a cluster every worker does the same with the
+blocks that it reads (`ray_worker.py`).
 
 A sample that a metric cannot judge well, because the metric or its models were made for other text,
 is scored, and its score carries a note, which is counted under the table:
@@ -20,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -118,18 +117,6 @@ class ScoredChunk:
     """How the questions of this chunk were met."""
 
 
-class Workers(Protocol):
-    """Who scores the chunks of a job."""
-
-    def score(
-        self, chunks: Iterator[Chunk], under_way: Callable[[int], None]
-    ) -> Generator[ScoredChunk, None, None]:
-        """Scores every chunk. `under_way` hears how many samples of unfinished chunks are done."""
-
-    def report(self) -> Mapping[str, Any]:
-        """Returns what the history of the run says about the work, apart from the scores."""
-
-
 class ThisProcess:
     """Scores one chunk after the other, right here."""
 
@@ -155,9 +142,7 @@ def score_chunk(
     under_way: Callable[[int], None],
 ) -> ScoredChunk:
     """Returns the shard of a chunk; `answerer` keeps its models for the next one."""
-    answerer.counts = AnswerCounts()
-    scores = _score(chunk.samples, metrics, answerer, under_way)
-    note_languages(chunk.samples, metrics, answerer.source, scores)
+    scores = scored(chunk.samples, metrics, answerer, under_way)
     table = chunk_to_table(chunk.samples, scores, metrics)
     pools = Pools(metrics)
     for metric, of_metric in zip(metrics, scores, strict=True):
@@ -172,6 +157,19 @@ def score_chunk(
         pools,
         answerer.counts,
     )
+
+
+def scored(
+    samples: Sequence[Sample],
+    metrics: Sequence[Metric],
+    answerer: Answerer,
+    under_way: Callable[[int], None],
+) -> list[list[Score]]:
+    """Returns the scores of each metric, with their notes; `answerer` counts the questions."""
+    answerer.counts = AnswerCounts()
+    scores = _score(samples, metrics, answerer, under_way)
+    note_languages(samples, metrics, answerer.source, scores)
+    return scores
 
 
 def count_again(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Pools:

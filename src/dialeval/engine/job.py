@@ -16,11 +16,11 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dialeval.engine.adding import added_labels
 from dialeval.engine.answers import AnswerCache, AnswerCounts, Answerer, NoModels
-from dialeval.engine.chunk import Chunk, ThisProcess, Workers, count_again, fingerprints
+from dialeval.engine.chunk import Chunk, ThisProcess, count_again, fingerprints
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.progress import Progress, silent
@@ -34,7 +34,7 @@ from dialeval.runs.columns import (
 from dialeval.runs.directory import RunDirectory
 from dialeval.runs.manifest import build_manifest, file_records
 from dialeval.runs.run import open_run
-from dialeval.runs.system_scores import MetricSummary, Pools
+from dialeval.runs.system_scores import MetricSummary, PoolResults, Pools
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, CalibrationKind, Signature, digest_of
 from dialeval.storage import PARQUET, atomic_path, record_digest
@@ -58,10 +58,11 @@ PART = 1 << 20
 class Job:
     """Scores samples with some metrics into one directory.
 
-    workers     who scores the chunks; by default this process, with `models` and `cache`
     progress    called with the number of samples that are done, and of those read so far
     about_data  asked at the end what the manifest is to say of the input
     """
+
+    engine: ClassVar[str] = "local"
 
     def __init__(
         self,
@@ -70,7 +71,6 @@ class Job:
         *,
         models: ModelSource | None = None,
         cache: AnswerCache | None = None,
-        workers: Workers | None = None,
         calibrations: Mapping[str, Calibration] | None = None,
         overwrite: bool = False,
         chunk: int | None = None,
@@ -96,11 +96,12 @@ class Job:
         self._part = part
         self._progress = progress
         self._about_data = about_data
-        self._workers = workers or ThisProcess(self.metrics, Answerer(source, cache))
+        self._models = source
+        self._process = ThisProcess(self.metrics, Answerer(source, cache))
         self._given = _check_calibrations(self.metrics, calibrations)
         self._schema = run_schema(self.metrics)
-        weights = fingerprints(self.metrics, source)
-        self._signatures = {m.label: str(m.signature(weights)) for m in self.metrics}
+        self._weights = fingerprints(self.metrics, source)
+        self._signatures = {m.label: str(m.signature(self._weights)) for m in self.metrics}
 
     def run(self, samples: Iterable[Sample]) -> None:
         with self.directory.exclusive(self._overwrite):
@@ -110,18 +111,11 @@ class Job:
                 self._run(samples)
 
     def _run(self, samples: Iterable[Sample]) -> None:
-        job = {
-            "dialeval": __version__,
-            "metrics": list(self._signatures.values()),
-            "calibrations": {k: v.to_record() for k, v in sorted(self._given.items())},
-            "chunk": self._chunk,
-        }
-        self.directory.start(job)
-        self._label = record_digest(job).encode()
+        self._start({})
         pools = Pools(self.metrics)
         data_digest = hashlib.sha256()
         missing = self._missing_chunks(samples, pools, data_digest)
-        with closing(self._workers.score(missing, self._tell_under_way)) as finished:
+        with closing(self._process.score(missing, self._tell_under_way)) as finished:
             for scored in finished:
                 self.directory.write_shard(scored.number, scored.shard)
                 pools.merge(scored.pools)
@@ -130,13 +124,29 @@ class Job:
         data = {"sha256": data_digest.hexdigest(), **self._about_data()}
         self._finish(range(self._shards), pools, data)
 
+    def _start(self, more: Mapping[str, Any]) -> None:
+        """Begins the run, or continues the one that asked for the same."""
+        job = {
+            "dialeval": __version__,
+            "engine": self.engine,
+            "metrics": list(self._signatures.values()),
+            "calibrations": {k: v.to_record() for k, v in sorted(self._given.items())},
+            "chunk": self._chunk,
+            **more,
+        }
+        self.directory.start(job)
+        self._label = record_digest(job).encode()
+
     def _missing_chunks(
         self, samples: Iterable[Sample], pools: Pools, data_digest: hashlib._Hash
     ) -> Iterator[Chunk]:
         """Reads the input, and yields the chunks of it that are not there yet."""
         for chunk in _chunks(samples, self._chunk):
             digests = [sample.digest() for sample in chunk]
-            self._any_order += sum(int.from_bytes(self._judged(sample)) for sample in chunk)
+            if self._scaled:
+                self._any_order += sum(
+                    int.from_bytes(judged_digest(sample, self._scales_ratings)) for sample in chunk
+                )
             data_digest.update(joined := b"".join(digests))
             digest = hashlib.sha256(self._label + joined).hexdigest().encode()
             number, self._shards = self._shards, self._shards + 1
@@ -147,15 +157,6 @@ class Job:
                 self._tell_done(len(chunk))
             else:
                 yield Chunk(number, chunk, digest)
-
-    def _judged(self, sample: Sample) -> bytes:
-        """Returns a digest of what scaled metrics may look at: what was said, and what it is
-        compared with. Ratings count where one of them needs ratings."""
-        if not self._scaled:
-            return b""
-        ratings = sample.ratings if self._scales_ratings else {}
-        bare = replace(sample, id="", dialogue="", item="", system="", ratings=ratings)
-        return bare.digest()
 
     def _tell_done(self, samples: int) -> None:
         self._done += samples
@@ -180,8 +181,22 @@ class Job:
             ):
                 for table in self._row_groups(own):
                     calibrated = calibrate_table(table, self.metrics, calibrations)
-                    self._summarise(calibrated, summaries, counts)
+                    summarise(calibrated, self.metrics, summaries, counts)
                     writer.write_table(calibrated, row_group_size=max(1, len(calibrated)))
+        self._write_manifest(
+            data, counts, summaries, calibrations, pools, file_records(self.directory.path, paths)
+        )
+
+    def _write_manifest(
+        self,
+        data: Mapping[str, Any],
+        counts: Mapping[str, Mapping[str, int]],
+        summaries: Mapping[str, Mapping[str, MetricSummary]],
+        calibrations: Mapping[str, Calibration],
+        pools: PoolResults,
+        files: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        """The manifest is the last file; with it the run is finished."""
         signatures = {
             metric.label: _with_calibration(
                 self._signatures[metric.label],
@@ -198,35 +213,57 @@ class Job:
             calibrations,
             set(self._given),
             pools,
-            file_records(self.directory.path, paths),
+            files,
+            self.engine,
         )
         damaged = {"damaged": self.directory.damaged} if self.directory.damaged else {}
         self.directory.finish(
-            manifest, answers=self._counts.to_record(), **damaged, **self._workers.report()
+            manifest, answers=self._counts.to_record(), **damaged, **self._report()
         )
+
+    def _report(self) -> Mapping[str, Any]:
+        """Returns what the history says about the work, apart from the scores."""
+        return self._process.report()
 
     def _calibrations(self, shards: range) -> dict[str, Calibration]:
         """Returns scales by column: the given ones, and for the rest one fitted on all raw values
         of this run."""
         import numpy as np
 
-        columns = {
-            name: (kind, metric)
-            for metric in self.metrics
-            for name, kind in scaled_columns(metric).items()
-        }
-        found = {name: self._given[name] for name in columns if name in self._given}
-        values: dict[str, list[Any]] = {name: [] for name in columns if name not in found}
+        values: dict[str, list[Any]] = {name: [] for name in self._to_fit()}
         for number in shards if values else ():
             table = self.directory.read_shard(number)
             for name, own in values.items():
                 own.append(table.column(name).drop_null().to_numpy())
-        for name, own in values.items():
-            if own and (joined := np.concatenate(own)).size:
-                kind, metric = columns[name]
-                identity = self._identity_of_scale(name, kind, metric)
-                found[name] = replace(Calibration.fit(kind, joined), identity=identity)
-        return {name: found[name] for name in columns if name in found}
+        return self._scales(
+            {
+                name: Calibration.fit(kind, np.concatenate(values[name]))
+                for name, (kind, _) in self._to_fit().items()
+                if any(map(len, values[name]))
+            }
+        )
+
+    def _to_fit(self) -> dict[str, tuple[CalibrationKind, Metric]]:
+        """Returns the columns whose scale was not given."""
+        return {
+            name: (kind, metric)
+            for metric in self._scaled
+            for name, kind in scaled_columns(metric).items()
+            if name not in self._given
+        }
+
+    def _scales(self, fitted: Mapping[str, Calibration]) -> dict[str, Calibration]:
+        """Returns the scales of all columns; those that were fitted say on what."""
+        columns = self._to_fit()
+        found = dict(self._given)
+        for name, scale in fitted.items():
+            found[name] = replace(scale, identity=self._identity_of_scale(name, *columns[name]))
+        return {
+            name: found[name]
+            for metric in self._scaled
+            for name in scaled_columns(metric)
+            if name in found
+        }
 
     def _identity_of_scale(self, column: str, kind: CalibrationKind, metric: Metric) -> str:
         """Returns everything that decides a scale that is fitted on this run, on any processor."""
@@ -254,26 +291,6 @@ class Job:
             tables = [self.directory.read_shard(number) for number in some]
             yield pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
 
-    def _summarise(
-        self,
-        table: pa.Table,
-        summaries: dict[str, dict[str, MetricSummary]],
-        counts: dict[str, dict[str, int]],
-    ) -> None:
-        systems = table.column("system").to_pylist()
-        without_response = table.column("response").is_null().to_pylist()
-        for system, whole_dialogue in zip(systems, without_response, strict=True):
-            of_system = counts.setdefault(system, {"turn": 0, "dialogue": 0})
-            of_system["dialogue" if whole_dialogue else "turn"] += 1
-        for metric in self.metrics:
-            label = metric.label
-            by_system = {
-                system: summaries.setdefault(system, {}).setdefault(label, MetricSummary())
-                for system in dict.fromkeys(systems)
-            }
-            for system, score in zip(systems, table_scores(table, metric), strict=True):
-                by_system[system].add(score)
-
     def _check_is_this_run(self, samples: Iterable[Sample]) -> None:
         """Checks that a finished run is the one that was asked for; it is then left as it is."""
         run = open_run(self.directory.path)
@@ -294,16 +311,49 @@ class Job:
         if given_here != given_there or self._given != scales:
             different = "calibration"
         if not different:
-            digest = hashlib.sha256()
-            for sample in samples:
-                digest.update(sample.digest())
-                self.resumed += 1
-            different = "data" if digest.hexdigest() != run.manifest["data"]["sha256"] else ""
+            same = self._data_digest(samples) == run.manifest["data"]["sha256"]
+            different = "" if same else "data"
         if different:
             raise UsageError(
                 f"{self.directory.path} already holds a finished run with other {different}."
                 " Add --overwrite to replace it, or choose another -o."
             )
+
+    def _data_digest(self, samples: Iterable[Sample]) -> str:
+        digest = hashlib.sha256()
+        for sample in samples:
+            digest.update(sample.digest())
+            self.resumed += 1
+        return digest.hexdigest()
+
+
+def judged_digest(sample: Sample, ratings: bool) -> bytes:
+    """Returns a digest of what scaled metrics may look at: what was said, and what it is compared
+    with. Ratings count where one of them needs ratings."""
+    kept = sample.ratings if ratings else {}
+    return replace(sample, id="", dialogue="", item="", system="", ratings=kept).digest()
+
+
+def summarise(
+    table: pa.Table,
+    metrics: Sequence[Metric],
+    summaries: dict[str, dict[str, MetricSummary]],
+    counts: dict[str, dict[str, int]],
+) -> None:
+    """Adds the rows of a table to what is known of each system."""
+    systems = table.column("system").to_pylist()
+    without_response = table.column("response").is_null().to_pylist()
+    for system, whole_dialogue in zip(systems, without_response, strict=True):
+        of_system = counts.setdefault(system, {"turn": 0, "dialogue": 0})
+        of_system["dialogue" if whole_dialogue else "turn"] += 1
+    for metric in metrics:
+        label = metric.label
+        by_system = {
+            system: summaries.setdefault(system, {}).setdefault(label, MetricSummary())
+            for system in dict.fromkeys(systems)
+        }
+        for system, score in zip(systems, table_scores(table, metric), strict=True):
+            by_system[system].add(score)
 
 
 def _check_calibrations(

@@ -1,8 +1,8 @@
 """Input in pieces that several processes read at the same time, with the samples of one reading.
 
     pieces = divide(samples, size=1 << 20)          of `dialeval.load(...)`; None: not divisible
-    pieces = place(pieces, [piece.measure() ...])   where records before a piece count
-    reading = Reading(piece)
+    pieces = place(pieces, [piece.measure() ...])   those `to_measure`, with what is before them
+    reading = piece.reading()
     for line, sample in reading: ...
     found = gather(samples, [reading.report ...], twice)
 
@@ -56,11 +56,14 @@ class Piece:
         source.name, source.span = self.name, self.span
         return source
 
+    def reading(self) -> Reading:
+        """Returns the samples with their lines, and then a report."""
+        return Reading(self)
+
     def measure(self) -> Span:
         """Returns where the lines that begin in the span start and end, and how many lines and
         records they are."""
-        if not self.to_measure or self.span is None:
-            return self.span or Span(0, 0)
+        assert self.span is not None
         source = self.source()
         start, end = (self._line_start(source, one) for one in (self.span.start, self.span.end))
         source.span = Span(start, end)
@@ -80,6 +83,17 @@ class Piece:
                     return position + found + 1
                 position += len(block)
             return position
+
+
+def size(samples: Samples) -> int:
+    """Returns the bytes of all files together; a compressed file counts as it is."""
+    found = 0
+    for source, _ in samples._sources:
+        if source.is_directory or source.reads_once:
+            continue
+        source.check()
+        found += source._size
+    return found
 
 
 def divide(samples: Samples, size: int) -> list[Piece] | None:
@@ -153,15 +167,16 @@ def _row_groups(whole: Piece, source: Source, size: int) -> list[Piece]:
     return pieces or [whole]
 
 
-def place(pieces: Sequence[Piece], spans: Iterable[Span]) -> list[Piece]:
-    """Returns the pieces with the lines and records that are before them in their file."""
+def place(pieces: Sequence[Piece], spans: Iterable[Span | None]) -> list[Piece]:
+    """Returns the pieces with the lines and records that are before them in their file. `spans` are
+    what `measure` gave, for those that have to be measured."""
     placed: list[Piece] = []
     lines = records = 0
     file = -1
     for piece, span in zip(pieces, spans, strict=True):
         if piece.file != file:
             file, lines, records = piece.file, 0, 0
-        if not piece.to_measure:
+        if span is None:
             placed.append(piece)
             continue
         own = Span(span.start, span.end, lines, records)

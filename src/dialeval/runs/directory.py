@@ -2,6 +2,7 @@
 
     runs/first/
       job.json         what was asked for, with its digest; a resumed job must ask for the same
+      input/           samples that workers on Ray read here, while the job is running
       shards/          finished chunks, while the job is running: NUMBER-DIGEST.parquet, the digest
                        being that of the file, so that a damaged one is scored again
       history.jsonl    when it was started, resumed and finished (the only file with clock times)
@@ -50,6 +51,7 @@ ADDING = "adding"
 
 CONTENTS = (
     "job.json",
+    "input",
     "shards",
     "history.jsonl",
     "scores.parquet",
@@ -113,6 +115,13 @@ class RunDirectory:
             self.record("started")
         (self.path / "shards").mkdir(exist_ok=True)
 
+    def earlier_job(self) -> Mapping[str, Any]:
+        """Returns what an unfinished run here asked for; nothing if there is none."""
+        path = self.path / "job.json"
+        if self.manifest.exists() or not path.exists() or self.job_damage():
+            return {}
+        return read_object(path)
+
     def _earlier(self, job: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns what was asked for before. If that cannot be read, the chunks know it, too: each
         carries the digest of its job, so those that are there are kept."""
@@ -120,7 +129,7 @@ class RunDirectory:
             self.damaged.append(problem)
             self._write_job(job)
             return job
-        return read_object(self.path / "job.json")
+        return {"engine": "local", **read_object(self.path / "job.json")}
 
     def job_damage(self) -> str:
         """Returns what is wrong with `job.json`; empty if nothing is."""
@@ -158,6 +167,21 @@ class RunDirectory:
             )
         return True
 
+    def blocks(self) -> dict[int, tuple[str, Path]]:
+        """Returns the finished blocks of a run on Ray: the digest of the input, and the shard."""
+        found = {}
+        for path in sorted((self.path / "shards").glob("*-*-*.parquet"), reverse=True):
+            number, digest, _ = path.stem.split("-")
+            found[int(number)] = digest, path
+        return found
+
+    def write_block(self, number: int, digest: str, shard: bytes) -> None:
+        """Writes the shard of a block, under the digests of its input and of itself."""
+        own = hashlib.sha256(shard).hexdigest()[:SHARD_DIGITS]
+        name = f"{number:07d}-{digest}-{own}.parquet"
+        with atomic_path(self.path / "shards" / name) as temporary:
+            temporary.write_bytes(shard)
+
     def write_shard(self, number: int, shard: bytes) -> None:
         name = f"{number:06d}-{hashlib.sha256(shard).hexdigest()[:SHARD_DIGITS]}.parquet"
         with atomic_path(self.path / "shards" / name) as temporary:
@@ -167,15 +191,7 @@ class RunDirectory:
         """Reads a finished chunk, and compares it with its digest once more: hours may have
         passed."""
         path = self._shard(number)
-        if path is None or (content := _whole(path)) is None:
-            where = path or self.path / "shards" / f"{number:06d}-*.parquet"
-            if path:
-                path.unlink()
-            raise JobError(
-                f"{where} was damaged while the run was under way. Repeat the command: this chunk"
-                " is scored again, the others are kept."
-            )
-        return _table(content)
+        return read_whole(path or self.path / "shards" / f"{number:06d}-*.parquet")
 
     def _shard(self, number: int) -> Path | None:
         return next(iter((self.path / "shards").glob(f"{number:06d}-*.parquet")), None)
@@ -184,6 +200,7 @@ class RunDirectory:
         """The manifest makes the run complete; the shards are not needed any more."""
         write_json(self.manifest, manifest)
         remove_tree(self.path / "shards")
+        remove_tree(self.path / "input")
         self.record("finished", **history)
 
     def record(self, event: str, **more: Any) -> None:
@@ -218,6 +235,7 @@ class RunDirectory:
         shards = self.path / "shards"
         if self.manifest.exists():
             remove_tree(shards)
+            remove_tree(self.path / "input")
         for place in (self.path, self.scores, shards):
             for leftover in place.glob(".*.*.*") if place.is_dir() else ():
                 if leftover.is_file():
@@ -253,6 +271,17 @@ def _whole(path: Path) -> bytes | None:
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()[:SHARD_DIGITS]
     return content if path.stem.endswith(f"-{digest}") else None
+
+
+def read_whole(path: Path) -> pa.Table:
+    """Reads a finished chunk or block, which must be what its name says."""
+    if not path.exists() or (content := _whole(path)) is None:
+        path.unlink(missing_ok=True)
+        raise JobError(
+            f"{path} was damaged while the run was under way. Repeat the command: this part is"
+            " scored again, the others are kept."
+        )
+    return _table(content)
 
 
 def _table(content: bytes) -> pa.Table:

@@ -28,7 +28,7 @@ from typing import Any
 from dialeval.errors import DialevalError, InputError, UsageError
 from dialeval.metric import Direction, Metric
 from dialeval.runs.columns import scaled_columns
-from dialeval.runs.system_scores import MetricSummary, Pools
+from dialeval.runs.system_scores import MetricSummary, PoolResults
 from dialeval.scores import Calibration, CalibrationKind, Signature
 from dialeval.storage import SCORE_AGAIN, file_stamp, record_digest, sha256_of
 from dialeval.strict_json import Fields, read_object, shown
@@ -36,6 +36,9 @@ from dialeval.version import __version__
 
 RUN_FORMAT = 2
 """Raised when an older dialeval could misread the directory."""
+
+ENGINES = ("local", "ray")
+"""Who may have written a run; one of an older dialeval does not say."""
 
 UNSEALED = 1
 """The format of runs without digests. They are read, and nothing in them can be compared."""
@@ -52,8 +55,9 @@ def build_manifest(
     summaries: Mapping[str, Mapping[str, MetricSummary]],
     calibrations: Mapping[str, Calibration],
     given: Set[str],
-    pools: Pools,
+    pools: PoolResults,
     files: Mapping[str, Mapping[str, Any]],
+    engine: str = "local",
 ) -> dict[str, Any]:
     """`counts` and `summaries` are per system, `signatures` per label, `calibrations` per column.
 
@@ -62,6 +66,7 @@ def build_manifest(
     return sealed(
         {
             "run_format": RUN_FORMAT,
+            "engine": engine,
             "versions": {
                 "dialeval": __version__,
                 "python": platform.python_version(),
@@ -248,6 +253,7 @@ class _Manifest(Fields):
     """The schema: what later verbs take for granted."""
 
     def check(self, manifest: dict[str, Any]) -> None:
+        self.choice(manifest.get("engine", "local"), "engine", ENGINES)
         for name, number in self.mapping(manifest.get("versions"), "versions").items():
             self.text(number, f"versions.{name}")
         self.data(self.mapping(manifest.get("data"), "data"))

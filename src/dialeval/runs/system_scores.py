@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from dialeval.metric import Metric, Pool
 from dialeval.scores import Score
@@ -26,6 +26,15 @@ class ExactMean:
 
     def add(self, value: float) -> None:
         self.n += 1
+        self._add(value)
+
+    def merge(self, other: ExactMean) -> None:
+        """Adds everything that another mean was given."""
+        self.n += other.n
+        for partial in other._partials:
+            self._add(partial)
+
+    def _add(self, value: float) -> None:
         kept = 0
         for partial in self._partials:
             if abs(value) < abs(partial):
@@ -67,6 +76,14 @@ class MetricSummary:
             if not isinstance(part, tuple):
                 self.parts.setdefault(name, ExactMean()).add(part)
 
+    def merge(self, other: MetricSummary) -> None:
+        """Adds what the metric said about further samples."""
+        self.mean.merge(other.mean)
+        for name, mean in other.parts.items():
+            self.parts.setdefault(name, ExactMean()).merge(mean)
+        self.notes.update(other.notes)
+        self.missing += other.missing
+
     def to_record(self, pooled: Score | None) -> dict[str, Any]:
         record: dict[str, Any] = {
             "n": self.mean.n,
@@ -82,6 +99,12 @@ class MetricSummary:
                 "note": pooled.note,
             }
         return record
+
+
+class PoolResults(Protocol):
+    """The system scores of metrics that are not means."""
+
+    def result(self, system: str, label: str) -> Score | None: ...
 
 
 class Pools:
