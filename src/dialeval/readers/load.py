@@ -21,6 +21,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
 
 from dialeval.errors import InputError, Problem, UsageError, did_you_mean
 from dialeval.limits import USUAL, Limits
+from dialeval.readers.arrow import InMemory
 from dialeval.readers.containers import columns as columns_of
 from dialeval.readers.detect import LOGS, detect, open_sources
 from dialeval.readers.fields import IdSet
@@ -225,7 +226,7 @@ class Samples(FromFiles[Sample]):
     def is_whole(self) -> bool:
         """Whether every record of every source is taken, and each source can be read again."""
         return self._limit is None and not any(
-            source.reads_once or isinstance(source, InMemory) for source, _ in self._sources
+            source.reads_once or isinstance(source, InMemory) for source in self._files
         )
 
     @property

@@ -23,7 +23,7 @@ from dialeval.errors import InputError, Problem
 from dialeval.limits import Limits
 from dialeval.readers.decoding import UTF16_MARKS
 from dialeval.readers.json_stream import json_records
-from dialeval.readers.load import Samples, _never_rated
+from dialeval.readers.load import Samples
 from dialeval.readers.reader import KEPT_PROBLEMS, Place, Problems, ReadOptions, UnreadableError
 from dialeval.readers.source import Source, Span
 from dialeval.registry import READERS
@@ -88,7 +88,7 @@ class Piece:
 def size(samples: Samples) -> int:
     """Returns the bytes of all files together; a compressed file counts as it is."""
     found = 0
-    for source, _ in samples._sources:
+    for source in samples._files:
         if source.is_directory or source.reads_once:
             continue
         source.check()
@@ -102,7 +102,8 @@ def divide(samples: Samples, size: int) -> list[Piece] | None:
     if not samples.is_whole:
         return None
     pieces: list[Piece] = []
-    for number, (source, reader) in enumerate(samples._sources):
+    opened = zip(samples._files, samples._readers, strict=True)
+    for number, (source, reader) in enumerate(opened):
         path = source.name if source.is_remote else str(source.path.absolute())
         whole = Piece(
             number,
@@ -220,7 +221,7 @@ class Reading:
         except UnreadableError as error:
             at.path, at.line = error.path or at.path, error.line
             at.error(error.field, error.problem)
-        report.reader = own._sources[0][1].name
+        report.reader = own._readers[0].name
         report.problems = problems.kept
         report.errors, report.warnings = problems.errors, problems.warnings
         report.skipped = problems.skipped
@@ -247,8 +248,8 @@ def gather(
         text = f"{one.id[:80]!r} occurs twice"
         problem = Problem(pieces[one.piece].name, one.line, "id", text, "error")
         repeated.setdefault(one.piece, []).append(problem)
-    rated: set[str] = set()
-    for number, (source, _) in enumerate(samples._sources):
+    samples.counts, samples._rated = found, set()
+    for number, source in enumerate(samples._files):
         own = [index for index, piece in enumerate(pieces) if piece.file == number]
         if source.remark is not None:
             folder, told = source.remark
@@ -262,17 +263,11 @@ def gather(
             found.errors += report.errors - errors
             found.warnings += report.warnings - (len(kept) - errors)
             found.skipped += report.skipped + len(repeated.get(index, ()))
-            rated |= report.rated
-        if found.errors == before and not any(reports[index].samples for index in own):
-            reader = reports[own[0]].reader
-            Place(found, source.name).error("", f"there is no sample in it (read as {reader})")
-        samples._sources[number] = (source, READERS.get(reports[own[0]].reader))
-    for kind, names in (("scale", samples._options.scales), ("rating", samples._options.ratings)):
-        for name in _never_rated(names, rated):
-            words = f"there is no rating of {name!r}" if kind == "scale" else None
-            at = Place(found, samples._sources[-1][0].name)
-            at.warning(kind, words or f"there is no rating {name!r}")
-    samples._found, samples._done = found, len(samples._sources)
+            samples._rated |= report.rated
+        samples._readers[number] = READERS.get(reports[own[0]].reader)
+        samples._done = number + 1
+        is_empty = found.errors == before and not any(reports[index].samples for index in own)
+        samples._check_file(number, Place(found, source.name), is_empty)
     if found.errors and samples._bad == "raise":
         errors_kept = [problem for problem in found.kept if problem.severity == "error"]
         raise InputError(errors_kept, found.errors - len(errors_kept))
