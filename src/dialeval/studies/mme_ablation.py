@@ -203,11 +203,12 @@ def _changes(found: dict[str, LeaveOneOut], families: Sequence[Sequence[str]]) -
 
 def _difference(
     one: RhoByQuality, whole: RhoByQuality, families: Sequence[Sequence[str]]
-) -> tuple[float | None, ...]:
+) -> tuple[str | float | None, ...]:
     compared = difference(one, whole, families, "by quality")
     if compared is None:
         return (None,) * 4
-    return (100 * compared.value, 100 * compared.low, 100 * compared.high, compared.p)
+    ends = (100 * compared.value, 100 * compared.low, 100 * compared.high)
+    return (*ends, f"{compared.p:.3f}")
 
 
 def _submissions(found: dict[str, LeaveOneOut], families: Sequence[Sequence[str]]) -> Table:
