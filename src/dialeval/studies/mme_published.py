@@ -169,32 +169,26 @@ def columns_won(team: str, rivals: Sequence[str]) -> int:
 
 
 def cells_table(ours: Mapping[str, Mapping[int, float | None]]) -> Table:
-    """Tables 3 and 6, every cell, and rows of ours for the columns whose test sets are here."""
-    rows: Rows = [(team, *row, float(MEANS[team][0])) for team, row in PRINTED.items()]
-    for name, cells in ours.items():
-        known = [value for value in cells.values() if value is not None]
-        whole = len(known) == len(COLUMNS)
-        mean = sum(known) / len(known) if known and whole else None
-        rows.append((name, *(cells.get(n) for n in range(len(COLUMNS))), mean))
-    columns = sorted({place for cells in ours.values() for place in cells})
-    if columns and len(columns) < len(COLUMNS):
-        rows += _means_of_some(ours, columns)
-    title = "Tables 3 and 6, test sets: Spearman x 100"
-    return Table(title, ("", *SHORT, "Avg"), tuple(rows), decimals=2)
-
-
-def _means_of_some(ours: Mapping[str, Mapping[int, float | None]], columns: list[int]) -> Rows:
-    """Means over the columns that are here, of everybody."""
-    blank = (None,) * len(COLUMNS)
-    every: dict[str, Mapping[int, float | None]] = {
+    """Tables 3 and 6, every cell, and rows of ours for the columns whose test sets are here, with a
+    mean over these of everybody."""
+    here = sorted({place for cells in ours.values() for place in cells})
+    some = here if len(here) < len(COLUMNS) else []
+    printed: dict[str, Mapping[int, float | None]] = {
         team: dict(enumerate(row)) for team, row in PRINTED.items()
     }
     rows: Rows = []
-    for name, cells in {**every, **ours}.items():
-        values = [value for place in columns if (value := cells.get(place)) is not None]
-        mean = sum(values) / len(values) if len(values) == len(columns) else None
-        rows.append((f"{name}, the {len(columns)} columns here", *blank, mean))
-    return rows
+    for name, cells in {**printed, **ours}.items():
+        whole = float(MEANS[name][0]) if name in MEANS else _mean(cells, range(len(COLUMNS)))
+        means = [whole, *([_mean(cells, some)] if some else [])]
+        rows.append((name, *(cells.get(place) for place in range(len(COLUMNS))), *means))
+    header = ("", *SHORT, "Avg", *([f"Avg of {len(some)} here"] if some else []))
+    return Table("Tables 3 and 6, test sets: Spearman x 100", header, tuple(rows), decimals=2)
+
+
+def _mean(cells: Mapping[int, float | None], places: Sequence[int]) -> float | None:
+    """Returns the mean over these columns; None if one of them is undefined."""
+    values = [value for place in places if (value := cells.get(place)) is not None]
+    return sum(values) / len(values) if len(values) == len(places) else None
 
 
 def measure_table(setting: Setting) -> Findings:
