@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from dialeval.agreement.sources import read_scores
 from dialeval.readers import load
-from dialeval.text import FORMULA_STARTS, NAMES, language_of, neutralise, restored, swap_persons
+from dialeval.text import (
+    FORMULA_STARTS,
+    NAMES,
+    details,
+    language_of,
+    neutralise,
+    restored,
+    swap_persons,
+)
 
 SENTENCES = {
     "de": [
@@ -123,3 +131,16 @@ def test_a_table_that_was_made_safe_joins_by_the_names_that_were_meant(tmp_path,
 )
 def test_the_other_speaker_swaps_the_persons(said, by_the_other):
     assert swap_persons(said) == by_the_other
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Hi, I'm Carla. Milo has limped since Tuesday.", {"carla", "tuesday"}),
+        ("the Corvo 220 says E4", {"corvo", "220", "e4"}),
+        ("i can do 40 lengths, ten more than in march", {"40", "ten", "march"}),
+        ("I think that I am fine. Thanks!", set()),
+    ],
+)
+def test_details_are_numbers_and_names(text, found):
+    assert details(text) == found

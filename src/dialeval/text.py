@@ -120,6 +120,38 @@ def content_words(text: str) -> set[str]:
     return set(lower_words(text)) - STOP_WORDS
 
 
+_NUMBERS = frozenset(
+    re.findall(
+        r"\w+",
+        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+        " sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety"
+        " hundred thousand monday tuesday wednesday thursday friday saturday sunday january"
+        " february march april june july august september october november december",
+    )
+)
+_DETAIL = re.compile(r"[^\W\d_]*\d[\w-]*|[^\W\d_]+")
+
+
+def details(text: str) -> set[str]:
+    """The numbers, days, months and names of an English text, in lower case.
+
+    A name is a word with a capital that does not begin a sentence.
+    """
+    found = set()
+    for sentence in re.split(r"(?<=[.!?])\s+|\n", text):
+        for place, word in enumerate(_DETAIL.findall(sentence)):
+            lower = word.lower()
+            is_name = place > 0 and word[0].isupper() and lower not in STOP_WORDS
+            if is_name or lower in _NUMBERS or any(sign.isdigit() for sign in word):
+                found.add(lower)
+    return found
+
+
+def words_and_numbers(text: str) -> set[str]:
+    """What a detail of another text may be found in."""
+    return {word.lower() for word in _DETAIL.findall(text)}
+
+
 _OTHER_PERSON = {
     "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "am": "are",
     "i'm": "you're", "i've": "you've", "i'd": "you'd", "i'll": "you'll",

@@ -69,7 +69,7 @@ class JudgeMetric(Metric):
     """The rating that people would give, from 1 to 5, with the reasons for a low one."""
 
     name = "judge"
-    version = 2
+    version = 3
     levels = frozenset({"turn", "dialogue"})
     needs = frozenset({"context"})
     range = (1.0, 5.0)

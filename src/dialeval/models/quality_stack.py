@@ -47,7 +47,7 @@ from dialeval.question import (
     Question,
     cannot_answer,
 )
-from dialeval.text import STOP_WORDS, lower_words
+from dialeval.text import STOP_WORDS, details, lower_words, words_and_numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,6 +62,8 @@ COUNTED = (
     "same words as an own turn",
     "content words, the longer the dialogue the more",
     "length, the longer the dialogue the more",
+    "details that were said before",
+    "details that are new, where others were said before",
 )
 COSINES = ("cosine with the last turn", "cosine with all turns", "cosine with the own last turn")
 NEAR = (*COSINES, "mme-relevance")
@@ -253,6 +255,9 @@ def _counted(question: Assess) -> list[float]:
     content = set(said) - STOP_WORDS
     last = set(lower_words(question.turns[-1].text)) if question.turns else set()
     own = [set(lower_words(turn.text)) for turn in question.turns if turn.speaker == "me"]
+    before = " \n".join(turn.text for turn in question.turns)
+    named = details(question.response)
+    known = named & words_and_numbers(before)
     return [
         math.log1p(len(said)),
         math.log1p(len(content)),
@@ -264,6 +269,8 @@ def _counted(question: Assess) -> list[float]:
         max((_shared(set(said), words) for words in own), default=0.0),
         math.log1p(len(content)) * math.log1p(len(question.turns)),
         math.log1p(len(said)) * math.log1p(len(question.turns)),
+        math.log1p(len(known)),
+        math.log1p(len(named - known)) if details(before) else 0.0,
     ]
 
 
