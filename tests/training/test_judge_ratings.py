@@ -93,7 +93,7 @@ def test_pairs_teach_what_ratings_do_not_show():
 def test_a_large_set_counts_as_much_as_a_small_one():
     other = TRUE.copy()
     other[0] = -1.0
-    small, large = made_up("small", 60), made_up("large", 3000, seed=1, truth=other)
+    small, large = made_up("small", 200), made_up("large", 3000, seed=1, truth=other)
     assert abs(fit([small, large], NONE).weights[0, 0]) < 0.2
 
 
