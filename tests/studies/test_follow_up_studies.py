@@ -1,6 +1,7 @@
 """The studies of FULL, with a made-up model on made-up dialogues in the form of FED."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -276,6 +277,18 @@ def test_a_metric_whose_model_is_not_here_is_quoted_with_the_command(fed, monkey
     assert [row.reason for row in result.rows if row.what.endswith(": FED")] == [
         "quoted: fed is left out: get it"
     ] * 2
+
+
+def test_a_metric_that_the_user_gave_a_model_is_not_quoted(fed, monkeypatch):
+    monkeypatch.setattr(full, "TABLE_2", (TABLE_2[10],))
+    monkeypatch.setattr(full, "METRICS", SimpleNamespace(names=lambda: []))
+    table = find_study("full-table")
+    result = run_study(table, metrics=["fed:model=mine"], source=Sensible())
+    rows = [(row.what, row.ours.by, row.reason) for row in result.rows if "FED" in row.what]
+    assert rows == [
+        ("fed, turns: FED", "fed:model=mine", ""),
+        ("fed, dialogues: FED", "fed:model=mine", ""),
+    ]
 
 
 def test_full_has_to_give_table_2_with_the_model_of_the_paper_only(fed, monkeypatch):

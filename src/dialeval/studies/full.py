@@ -185,8 +185,11 @@ def measure_table(setting: Setting) -> Findings:
             found |= {metric.label: _agreement(run, rated, metric) for metric in group}
             done += len(rated.samples)
         for rival in TABLE_2:
+            # Besides the metric itself, those that the user gave a model: -m grade:model=DIR
+            own = [label for label in found if split_spec(label)[0] == rival.spec]
             why = left_out.get(rival.spec, f"dialeval has no {rival.spec}; takes {rival.takes}")
-            measured += found.pop(rival.spec, _quoted(rated, rival, f"quoted: {why}"))
+            measured += [one for label in own for one in found.pop(label)]
+            measured += [] if own else _quoted(rated, rival, f"quoted: {why}")
         measured += [one for rows in found.values() for one in rows]
     notes = [
         *sampling_notes(sets),
