@@ -117,6 +117,7 @@ def test_pone_leaves_a_card_a_curve_a_picture_and_no_checkpoint(chats, tmp_path)
         "scorer.json",
         "scorer.safetensors",
         "seeds.json",
+        "seeds",
         "card.json",
         "card.md",
         "curve.svg",
@@ -124,6 +125,10 @@ def test_pone_leaves_a_card_a_curve_a_picture_and_no_checkpoint(chats, tmp_path)
         "labels.svg",
         "dialeval-model.json",
     }
+    kept = [load_scorer(tmp_path / "out" / "seeds" / str(seed))[1].state_dict() for seed in (0, 1)]
+    best = load_scorer(tmp_path / "out")[1].state_dict()
+    same = [all(torch.equal(one[name], best[name]) for name in best) for one in kept]
+    assert sorted(same) == [False, True]
     seeds = json.loads((tmp_path / "out" / "seeds.json").read_text())
     assert [one["seed"] for one in seeds] == [0, 1]
     best = max(seeds, key=lambda one: one["accuracy"]["validation"])
