@@ -178,7 +178,8 @@ def test_the_ablation_runs_on_any_metrics(track):
     assert by_set.header == ("", "fed-turn", "humod", "jsalt", "persona-zhao", "mean")
     assert [row[0] for row in changes.rows][:2] == ["w/o length", "w/o distinct:n=1"]
     for row in changes.rows:  # the interval holds the difference
-        assert row[3] <= row[2] <= row[4]
+        assert row[4] <= row[3] <= row[5]
+    assert changes.rows[-1][:3] == ("MME-Avg", 27.55, pytest.approx(-3.49))
     assert [row[0] for row in curve.rows] == ["1", "2", "3"]
     # With all other sets it is what leaving each out gives.
     name = curve.header.index("by quality, the paper's rule")
@@ -207,8 +208,11 @@ def test_test_sets_are_judged_with_weights_of_development_sets(track):
     ours = rows["MME-CRS, ours by the paper's rule"]
     assert ours[0] == pytest.approx(test.rows[0][test.header.index(SINGLE)])
     assert ours[1:] == (*(None,) * 11, ours[0])
-    assert len(more) == 4  # tests and reasons, by two rules
-    tests, reasons, _, _ = more
+    submissions, parts, tests, reasons, _, _ = more  # tests and reasons by two rules
+    assert [row[2] for row in submissions.rows] == ["2", "1", "4", "5", "6"]
+    assert [row[0] for row in parts.rows] == [
+        "w/o length", "w/o distinct:n=1", "d = 1", "d = 3", "d adaptive", "MME-Avg",
+    ]  # fmt: skip
     first = dict(zip(tests.header, tests.rows[0], strict=True))
     assert (first["composition"], first["against"]) == ("crs", "average")
     assert first["low"] <= first["difference x 100"] <= first["high"]

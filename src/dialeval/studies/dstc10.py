@@ -38,6 +38,7 @@ from dialeval.metrics.composition_file import find_composition
 from dialeval.metrics.mme import MME_CITATION
 from dialeval.model_store.presets import COMPOSITION, PRESETS
 from dialeval.studies import mme_published as published
+from dialeval.studies.mme_ablation import changes_table, published_variants, submissions_table
 from dialeval.studies.mme_published import Rows, percent
 from dialeval.studies.rated_runs import (
     ASKED,
@@ -118,6 +119,8 @@ def measure(setting: Setting) -> Findings:
         tables.append(_correlations(tried["the paper's rule"], title))
     tables.append(published.cells_table(_rows_of_ours(tried, development, test)))
     families = family_names(development)
+    parts = published_variants(development)
+    tables += [submissions_table(parts), changes_table(parts, families)]
     for rule, one in found.items():
         tables += [_tests(one, families, rule), _reasons(development, one, rule)]
     tables.append(_qualities(composition))
@@ -369,7 +372,7 @@ STUDY = Study(
     name="dstc10",
     paper=MME_CITATION,
     cited=CITED,
-    repeats="DSTC10 track 5 task 1, MME-CRS, Tables 1, 2, 3 and 6: development and test sets, both"
+    repeats="DSTC10 track 5 task 1, MME-CRS, Tables 1 to 6: development and test sets, both"
     " protocols, tests against the plain mean and each sub-metric",
     may_use=(Data("dstc10"),),
     metrics=(*SUB_METRICS, "deep-am-fm"),
