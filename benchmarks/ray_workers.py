@@ -13,9 +13,10 @@ they hardly depend on what else the machine does.
 `--driver` measures this process alone, with workers that do next to nothing (`length`), for several
 numbers of samples: seconds of CPU for a million more samples, and its largest memory.
 
-`--executors` sends so many empty blocks of 200 kB, which tasks make and two actors take, once
-through plain actors as `engine/ray_job.py` has them and once through Ray Data (`read_datasource`,
-`map_batches` with a pool of actors): seconds, and seconds of CPU of this process.
+`--executors` sends so many blocks of 200 kB to two actors that do nothing with them, once as
+`engine/ray_job.py` does (an actor reads its block itself) and once through Ray Data (tasks of
+`read_datasource`, `map_batches` with a pool of actors): seconds, and seconds of CPU of this
+process.
 """
 
 from __future__ import annotations
@@ -177,28 +178,30 @@ def made(number: int) -> bytes:
 
 
 class Taker:
-    def take(self, block: bytes) -> int:
-        return len(block)
+    def take(self, number: int) -> int:
+        return len(made(number))
 
     def __call__(self, batch: Any) -> Any:
         return batch.drop_columns(["block"])
 
 
 def through_actors(count: int) -> int:
-    """Tasks make blocks and two actors take them; eight blocks are under way for each."""
+    """Two actors, each of which makes the block that it takes, one after the other."""
     import ray
 
-    make = ray.remote(num_cpus=0)(made)
-    seats = [ray.remote(num_cpus=1)(Taker).remote() for _ in range(2)]
-    under_way: list[Any] = []
-    done = 0
-    for number in range(count):
-        under_way.append(seats[number % 2].take.remote(make.remote(number)))
-        if len(under_way) >= 16:
-            ready, under_way = ray.wait(under_way)
-            done += len(ray.get(ready))
-    done += len(ray.get(under_way))
-    for seat in seats:
+    actor = ray.remote(num_cpus=1)(Taker)
+    free = [actor.remote() for _ in range(2)]
+    in_hand: dict[Any, Any] = {}
+    done, numbers = 0, iter(range(count))
+    while True:
+        for seat, number in zip(free, numbers, strict=False):
+            in_hand[seat.take.remote(number)] = seat
+        if not in_hand:
+            break
+        (ready,), _ = ray.wait(list(in_hand))
+        done += ray.get(ready) > 0
+        free = [in_hand.pop(ready)]
+    for seat in free:
         ray.kill(seat)
     return done
 

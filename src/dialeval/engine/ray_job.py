@@ -15,9 +15,9 @@ not pass through it, unless it is the only one that has them: standard input, `-
 A worker that dies costs the block it had in hand, which another one scores again. A piece that
 costs `TRIES` workers ends the job.
 
-Plain actors and tasks rather than Ray Data: for each block, its executor takes about ten times the
-processor time here, and each of its processes imports pandas first (`benchmarks/ray_workers.py
---executors`, docs/scaling.md).
+Plain actors and tasks rather than Ray Data: for each block, its executor takes twenty times the
+processor time here, samples pass through shared memory, and its pool repeats a block that kills
+workers without end (`benchmarks/ray_workers.py --executors`, docs/scaling.md).
 """
 
 from __future__ import annotations
