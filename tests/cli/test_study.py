@@ -123,7 +123,8 @@ def test_metrics_can_be_chosen_where_a_study_takes_them(dialeval, datasets):
         pytest.skip("no development files of DSTC10")
     arguments = ["study", "dstc10-table", "-m", "length", "--json", "--data", str(datasets)]
     record = json.loads(dialeval(*arguments).out)
-    (table,) = record["tables"]
+    tables = {table["title"]: table for table in record["tables"]}
+    table = tables["Development data: Spearman x 100"]
     assert table["header"] == ["data set", "quality", "length"]
     assert ["fed-dial", "Overall", None] in table["rows"]
     done = dialeval("study", "dstc10-table", "-m", "lenght", "--data", str(datasets))
