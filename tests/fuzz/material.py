@@ -231,6 +231,11 @@ def text_sets(directory: Path) -> None:
         "diversity.csv": 'Group Id,Question Group,Answer Group\n1,"Plan ?\nA plan ?","Yes .\nNo"\n',
         "rater1.txt": "sample 1:\n\thistory: Hey man\n\t\tSome what ?\n\tpred: i sell.\n"
         "\tYOUR SCORE IS: 5\nsample 2:\n\thistory: a\n\tpred: b\n\tYOUR SCORE IS: 2\n",
+        "movie_lines.txt": "L1 +++$+++ u0 +++$+++ m0 +++$+++ ANN +++$+++ Hi.\n"
+        "L2 +++$+++ u1 +++$+++ m0 +++$+++ BEN +++$+++ Ho?\n",
+        "movie_conversations.txt": "u0 +++$+++ u1 +++$+++ m0 +++$+++ ['L1', 'L2']\n",
+        "tencent.txt": "你好吗\t我很好\t4\n你好吗\t不知道\tbad\n",
+        "hen.conv": "E\nM 呵/呵/呵/呵\nM 是/王/的/。\nE\nM 不\nM 那\n",
     }
     for name, text in files.items():
         (directory / name).write_text(text, encoding="utf-8")
