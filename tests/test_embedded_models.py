@@ -110,14 +110,52 @@ RECIPE = (
     " simmer for half an hour. Toast slices of baguette, lay them on the soup, cover them with"
     " grated cheese and put the bowls under the grill until the cheese is brown."
 )
-NONSENSE = (
-    " Lorem the the of banana seventeen of of quickly table green green colorless furiously of the"
+MORE = (
+    "French onion soup needs little more than patience, because its whole taste comes from "
+    "onions that are cooked slowly until they are brown and sweet. Start with a kilo of "
+    "yellow onions. Peel them, cut them in half and slice them thinly along the grain. Melt "
+    "fifty grams of butter with a spoon of olive oil in a heavy pot, add the onions and a "
+    "pinch of salt, and stir until they are coated. Cook them over a medium flame for ten "
+    "minutes until they become soft. Then turn the heat down and let them brown for another "
+    "forty minutes. Stir every few minutes, and scrape the bottom of the pot, because the "
+    "brown bits are what gives the soup its colour. If they begin to burn, add a spoon of "
+    "water. When the onions are the colour of caramel, add two cloves of garlic and a spoon "
+    "of flour. Stir for a minute, then pour in a glass of dry white wine and let it boil "
+    "until it is almost gone. Add a litre and a half of good beef stock, a bay leaf and a few "
+    "sprigs of thyme. Let the soup simmer for half an hour with the lid half closed, and "
+    "taste it for salt and pepper at the end."
+)
+SALAD = (
+    "Lorem the the of banana seventeen of of quickly table green green colorless furiously of the"
     " the a a blue to to is is was of the moon moon moon invoice lamp of of of keyboard is a a the."
+)
+OTHER = (
+    "My grandmother was born in a small village near the sea, where every boat had a name of "
+    "its own. The king of that country wore a hat of green glass, and nobody was allowed to "
+    "mention the number of his horses."
 )
 
 
 def test_nonsense_at_the_end_of_a_long_answer_costs_the_judge_half_a_point(embedded_models):
     context = ["How do I make French onion soup?"]
-    answers = [{"context": context, "response": text} for text in (RECIPE, RECIPE + NONSENSE)]
+    answers = [{"context": context, "response": text} for text in (RECIPE, RECIPE + " " + SALAD)]
     good, bad = dialeval.score(answers, ["judge"]).scores("judge")
     assert good > bad + 0.5
+
+
+@pytest.mark.parametrize("metrics", [["bert-ruber", "pone", "mme-relevance"], ["coherence"]])
+def test_nonsense_at_the_end_of_300_words_never_raises_a_score(embedded_models, metrics):
+    """40 words each: a salad, a loop that a language model finds likely, something else."""
+    long = f"{RECIPE} {MORE}"
+    assert len(long.split()) > 300
+    tails = ("", SALAD, "banana " * 40, OTHER)
+    answers = [
+        {"context": ["How do I make French onion soup?"], "response": f"{long}\n\n{tail}".strip()}
+        for tail in tails
+    ]
+    run = dialeval.score(answers, metrics)
+    for metric in metrics:
+        rows = [row for batch in run.batches() for row in batch.to_pylist()]
+        whole, *longer = (row.get(f"{metric}.raw", row[metric]) for row in rows)
+        assert max(longer) <= whole
+        assert longer[0] < whole

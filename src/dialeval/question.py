@@ -253,15 +253,6 @@ class Judgement:
     def read(cls, answer: Answer) -> Judgement:
         return cls(float(answer[0]), *(int(limit) for limit in answer[1:]))
 
-    @classmethod
-    def over(cls, judgements: Sequence[Judgement]) -> Judgement:
-        """Returns the mean of several; if one of them was cut, the mean counts as cut."""
-        return cls(
-            math.fsum(one.value for one in judgements) / len(judgements),
-            max(one.turns for one in judgements),
-            max(one.response for one in judgements),
-        )
-
     def answer(self) -> Answer:
         import numpy as np
 

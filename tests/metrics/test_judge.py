@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from dialeval.metrics.judge import JudgeMetric, Windows, assessed, reasons, windows
+from dialeval.metrics.judge import JudgeMetric, assessed, reasons
+from dialeval.metrics.windows import windows
 from dialeval.question import ASPECTS, Assess, Assessment
 from dialeval.sample import Sample, Turn
 
@@ -67,28 +66,6 @@ def test_a_good_rating_has_no_reason_though_an_aspect_is_low():
 
 
 LONG = " ".join(f"Sentence number {n} has exactly these seven words." for n in range(40))
-
-
-def test_a_short_answer_is_its_only_window():
-    assert windows("Yes.  It is.") == Windows(("Yes.  It is.",))
-
-
-@given(st.text("ab .!\n", max_size=2000))
-def test_windows_are_short_and_hold_every_word_that_is_not_counted_as_unread(text):
-    found = windows(text)
-    if len(text.split()) > 45:
-        assert all(0 < len(one.split()) <= 45 for one in found.read)
-    assert len(found.read) <= 12
-    assert sum(len(one.split()) for one in found.read) + found.unread == len(text.split())
-
-
-def test_windows_end_where_sentences_end_and_the_first_and_the_last_are_read():
-    found = windows(LONG)
-    assert all(one.endswith("words.") for one in found.read)
-    assert found.read[0].startswith("Sentence number 0 ")
-    assert "number 39 " in found.read[-1]
-    assert found.unread == 0
-    assert windows(LONG * 3).unread > 0
 
 
 def test_a_bad_end_of_a_long_answer_lowers_its_rating():

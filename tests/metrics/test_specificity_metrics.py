@@ -158,7 +158,7 @@ def test_usl_h_asks_what_its_three_metrics_ask():
 
 def test_usl_h_of_a_dialogue_takes_means_of_its_parts():
     sample = conversation("hello", "hi", "how are you", "fine")
-    answers = [[0.2], [0.4], pieces([0.5]), [0.6], [0.8], pieces([0.125])]
+    answers = [[0.2], [0.6], [0.4], [0.8], pieces([0.5]), pieces([0.125])]
     score = UslH().score(sample, [np.asarray(answer) for answer in answers])
     assert score.parts["understandable"] == pytest.approx(0.4)
     assert score.parts["sensible"] == pytest.approx(0.6)

@@ -19,8 +19,8 @@ sentences alone, and their scale is the judge's own. `low` and `high` are the in
 nine of ten mean ratings of data sets that the judge had not seen.
 
 A dialogue as a whole is two thirds the mean of its system's turns and one third the best of them;
-its aspects are means. An answer of more than 45 words is judged in windows: two thirds their mean
-and one third the worst of them, so that a good beginning does not hide a bad end.
+its aspects are means. An answer of more than 45 words is judged in windows (`metrics/windows`): two
+thirds their mean and one third the worst of them.
 
 An answer to nothing (no turn before it) gets no rating.
 """
@@ -28,14 +28,13 @@ An answer to nothing (no turn before it) gets no rating.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part
 from dialeval.metrics.mme import judged_turns, nothing_to_judge
+from dialeval.metrics.windows import by_answer, of_windows, unread, windowed, windows
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question
@@ -80,9 +79,9 @@ class JudgeMetric(Metric):
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         return [
-            assessed(replace(turn, response=window), self.model)
+            assessed(window, self.model)
             for turn in judged_turns(sample, needs_context=True)
-            for window in windows(turn.response or "").read
+            for window in windowed(turn)
         ]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
@@ -90,8 +89,7 @@ class JudgeMetric(Metric):
             return nothing_to_judge(sample)
         found = [Assessment.read(answer) for answer in answers]
         cut = [windows(t.response or "") for t in judged_turns(sample, needs_context=True)]
-        rest = iter(found)
-        by_turn = [list(islice(rest, len(one.read))) for one in cut]
+        by_turn = by_answer(cut, found)
         of_turns = {
             aspect: [of_windows([one.ratings[place] for one in own]) for own in by_turn]
             for place, aspect in enumerate(ASPECTS)
@@ -108,9 +106,7 @@ class JudgeMetric(Metric):
             "windows": tuple(one.ratings[ASPECTS.index(self.quality)] for one in found),
         }
         note = "; ".join(reasons(ratings, sample)[:1]) if value < LOW else ""
-        if not note and (unread := sum(one.unread for one in cut)):
-            note = f"a part of a long answer was not read ({unread} words)"
-        return Score(value, parts, note)
+        return Score(value, parts, note or unread(cut))
 
     def parts(self) -> tuple[Part, ...]:
         return (
@@ -135,47 +131,6 @@ class JudgeMetric(Metric):
 
     def models(self) -> Mapping[str, str]:
         return {"model": self.model}
-
-
-WINDOW = 45
-"""Words that are judged at once. The reader was trained on answers that are hardly longer."""
-
-MOST_WINDOWS = 12
-"""Of a longer answer the first and the last ones are read, and others at even distances."""
-
-
-@dataclass(frozen=True)
-class Windows:
-    """The pieces of an answer that are judged, and the number of words in those that are not."""
-
-    read: tuple[str, ...]
-    unread: int = 0
-
-
-def windows(answer: str) -> Windows:
-    """Cuts a long answer where sentences and lines end; a short one is its only window."""
-    if len(answer.split()) <= WINDOW:
-        return Windows((answer,))
-    pieces: list[list[str]] = [[]]
-    for sentence in re.split(r"(?<=[.!?])\s+|\n+", answer):
-        words = sentence.split()
-        for start in range(0, len(words), WINDOW):
-            part = words[start : start + WINDOW]
-            if len(pieces[-1]) + len(part) > WINDOW:
-                pieces.append([])
-            pieces[-1] += part
-    last = len(pieces) - 1
-    count = min(len(pieces), MOST_WINDOWS)
-    places = {round(number * last / (count - 1)) for number in range(count)}
-    return Windows(
-        tuple(" ".join(pieces[place]) for place in sorted(places)),
-        sum(len(piece) for place, piece in enumerate(pieces) if place not in places),
-    )
-
-
-def of_windows(ratings: Sequence[float]) -> float:
-    """The rating of an answer by those of its windows: two thirds the mean, one third the worst."""
-    return (2.0 * math.fsum(ratings) / len(ratings) + min(ratings)) / 3.0
 
 
 def of_dialogue(turns: Sequence[float]) -> float:

@@ -1,4 +1,8 @@
-"""Likelihood of a response under a language model: `coherence`, `fluency` and `pmi`."""
+"""Likelihood of a response under a language model: `coherence`, `fluency` and `pmi`.
+
+In mode=paper, a response of more than 100 words has its coherence and fluency from its windows
+(`metrics/windows`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Literal
 
 from dialeval.metric import Metric, Part
 from dialeval.metrics.diversity import HOLISTIC_EVAL
+from dialeval.metrics.windows import mean_log_prob
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import Answer, Layout, Likelihood, Question, TokenLogProbs
@@ -45,6 +50,7 @@ class Coherence(Metric):
     """
 
     name = "coherence"
+    version = 2
     needs = frozenset({"context"})
     calibration = "floor"
     citation = HOLISTIC_EVAL
@@ -79,8 +85,11 @@ class Coherence(Metric):
         query, tokens = everything.split()
         if self.mode == "released" and len(query) == 1:
             return Score.missing("query of one token")
-        total = math.fsum(tokens.log_probs)
-        value = total if self.mode == "released" else total / len(tokens)
+        value = (
+            math.fsum(tokens.log_probs)
+            if self.mode == "released"
+            else mean_log_prob(sample.response or "", tokens)
+        )
         return Score(value, token_parts(tokens), "turns truncated" if tokens.cut else "")
 
     def parts(self) -> tuple[Part, ...]:
@@ -112,6 +121,7 @@ class Fluency(Metric):
     """
 
     name = "fluency"
+    version = 2
     calibration = "floor"
     citation = HOLISTIC_EVAL
 
@@ -135,7 +145,9 @@ class Fluency(Metric):
             tokens = TokenLogProbs(tokens.log_probs[1:], tokens.spans[1:], tokens.cut)
             if not len(tokens):
                 return Score.missing("one token")
-        value = math.fsum(tokens.log_probs) / len(tokens)
+            value = math.fsum(tokens.log_probs) / len(tokens)
+        else:
+            value = mean_log_prob(sample.response or "", tokens)
         return Score(value, token_parts(tokens), "response truncated" if tokens.cut else "")
 
     def parts(self) -> tuple[Part, ...]:

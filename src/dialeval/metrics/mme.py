@@ -3,7 +3,7 @@
 
 c are the turns so far, r is the response. `dialeval train NAME` trains a judge. A dialogue as a
 whole scores the mean over its system's turns; `mme-relevance` and `mme-topic` leave out the turns
-that nothing precedes.
+that nothing precedes. Judges read an answer of more than 100 words in windows (`metrics/windows`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dialeval.metric import Metric, Part
+from dialeval.metrics.windows import LONG, Windows, by_answer, judged, unread, windowed, windows
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
-from dialeval.question import Answer, Judge, Judgement, MaskedLikelihood, Question, TokenLogProbs
+from dialeval.question import Answer, Judge, MaskedLikelihood, Question, TokenLogProbs
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score
 
@@ -25,11 +26,18 @@ MME_CITATION = (
     " Re-Scaling for Evaluating Open-Domain Dialogue. 2022"
 )
 
+JUDGED_WORDS = 35
+"""Words in a window of a long answer: the judges read 50 word-pieces."""
+
+MASKED_WORDS = 200
+"""The same for `mme-specificity:tokens=0`, whose models read 512 word-pieces."""
+
 
 @dataclass(frozen=True)
 class JudgedMetric(Metric):
     """One number between 0 and 1 per judged turn, from a model that was trained to give it."""
 
+    version = 2
     levels = frozenset({"turn", "dialogue"})
     range = (0.0, 1.0)
     citation = MME_CITATION
@@ -42,18 +50,27 @@ class JudgedMetric(Metric):
         context = tuple(said.text for said in turn.context) if self.needs_context else ()
         return Judge(self.model, context, turn.response or "")
 
+    def questions(self, turn: Sample) -> list[Judge]:
+        """Returns what is asked about one response, one question a window."""
+        return [self.question(window) for window in windowed(turn, JUDGED_WORDS, LONG)]
+
     def ask(self, sample: Sample) -> Sequence[Question]:
-        return [self.question(turn) for turn in judged_turns(sample, self.needs_context)]
+        turns = judged_turns(sample, self.needs_context)
+        return [question for turn in turns for question in self.questions(turn)]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return nothing_to_judge(sample)
-        found = Judgement.over([Judgement.read(answer) for answer in answers])
-        return Score(found.value, note=found.note)
+        return judged(windows_of(judged_turns(sample, self.needs_context)), answers)
 
     @property
     def needs_context(self) -> bool:
         return "context" in self.needs
+
+
+def windows_of(turns: Sequence[Sample]) -> list[Windows]:
+    """Returns the windows in which judges read these responses."""
+    return [windows(turn.response or "", JUDGED_WORDS, LONG) for turn in turns]
 
 
 def judged_turns(sample: Sample, needs_context: bool = False) -> list[Sample]:
@@ -190,11 +207,12 @@ class MmeSpecificity(Metric):
     the same pass: three passes whatever the length, a quarter of the time, and nearly the same
     order of responses (200 of DailyDialog: Spearman .996 with masks=0 for nll, .986 for nce and
     ppl). `--preset paper` takes masks=0 and scale=quartile. The first 25 pieces are read, as in
-    USL-H; tokens=0 reads all that the model can take.
+    USL-H. tokens=0 reads all; of a response of more than 200 words, which no model reads at once,
+    the pieces of its windows are put together.
     """
 
     name = "mme-specificity"
-    version = 2
+    version = 3
     levels = frozenset({"turn", "dialogue"})
     citation = MME_CITATION
 
@@ -209,21 +227,41 @@ class MmeSpecificity(Metric):
     tokens: int = option(25, "word-pieces of a response that are read; 0: all", low=0)
 
     def ask(self, sample: Sample) -> Sequence[Question]:
-        return [self.question(turn) for turn in judged_turns(sample)]
+        return [question for turn in judged_turns(sample) for question in self.questions(turn)]
 
-    def question(self, turn: Sample) -> MaskedLikelihood:
-        return MaskedLikelihood(self.model, turn.response or "", self.masks, self.tokens)
+    def questions(self, turn: Sample) -> list[MaskedLikelihood]:
+        """Returns what is asked about one response, one question a window."""
+        return [
+            MaskedLikelihood(self.model, window, self.masks, self.tokens)
+            for window in self.windows_of(turn).read
+        ]
+
+    def windows_of(self, turn: Sample) -> Windows:
+        """Returns the response as a whole, but for one that no model reads at once."""
+        said = turn.response or ""
+        return Windows((said,)) if self.tokens else windows(said, MASKED_WORDS, MASKED_WORDS)
+
+    def read(self, turns: Sequence[Sample], answers: Sequence[Answer]) -> list[TokenLogProbs]:
+        """Returns the pieces of each response, those of its windows behind each other."""
+        cut = [self.windows_of(turn) for turn in turns]
+        return [joined(own) for own in by_answer(cut, map(TokenLogProbs.read, answers))]
+
+    def remark(self, turns: Sequence[Sample], read: Sequence[TokenLogProbs]) -> str:
+        """Returns the note for what was not read of responses."""
+        if any(is_cut(tokens, self.tokens) for tokens in read):
+            return "response truncated"
+        return unread([self.windows_of(turn) for turn in turns])
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return nothing_to_judge(sample)
-        readable = [tokens for tokens in map(TokenLogProbs.read, answers) if len(tokens)]
+        judged = judged_turns(sample)
+        readable = [tokens for tokens in self.read(judged, answers) if len(tokens)]
         if not readable:
             return Score.missing("no word-pieces")
         turns = [measures(tokens) for tokens in readable]
         parts = {name: math.fsum(turn[name] for turn in turns) / len(turns) for name in turns[0]}
-        cut = any(is_cut(tokens, self.tokens) for tokens in readable)
-        return Score(parts[self.kind], parts, "response truncated" if cut else "")
+        return Score(parts[self.kind], parts, self.remark(judged, readable))
 
     def parts(self) -> tuple[Part, ...]:
         return (
@@ -237,6 +275,15 @@ class MmeSpecificity(Metric):
 
     def combine(self, scaled: Mapping[str, float]) -> float:
         return scaled[self.kind]
+
+
+def joined(windows: Sequence[TokenLogProbs]) -> TokenLogProbs:
+    """Returns the pieces of several windows as those of one text; where they stand in it is not
+    known."""
+    if len(windows) == 1:
+        return windows[0]
+    log_probs = tuple(value for tokens in windows for value in tokens.log_probs)
+    return TokenLogProbs(log_probs, (), sum(tokens.cut for tokens in windows))
 
 
 def is_cut(tokens: TokenLogProbs, wanted: int) -> bool:

@@ -12,6 +12,9 @@ is 0 on its scale, where the released code divides by zero.
 
 blend=unreferenced (what PONE's tables report) and blend=referenced leave the other half alone, and
 need no scale. In mode=released they are scaled as well, as the released code does.
+
+In mode=paper the scorer reads a response of more than 100 words in windows (`metrics/windows`), and
+the vector of such a text is the mean of those of its windows; mode=released cuts it.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Need, Part
+from dialeval.metrics.windows import LONG, Windows, by_answer, judged, windows
 from dialeval.metrics.word_vectors import (
     Words,
     WordVectorMetric,
@@ -31,7 +35,7 @@ from dialeval.metrics.word_vectors import (
 )
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
-from dialeval.question import Answer, Embed, Judge, Judgement, Question
+from dialeval.question import Answer, Embed, Judge, Question
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, PartValue, Score
 
@@ -46,6 +50,8 @@ NO_REFERENCES = "no references: blend=unreferenced does without"
 @dataclass(frozen=True)
 class BlendedMetric(Metric):
     """Base of the metrics with a referenced and an unreferenced half."""
+
+    version = 2
 
     model: str = option("", "the trained scorer")
     blend: Blend = option("unreferenced", "one half, or what is made of both")
@@ -66,8 +72,11 @@ class BlendedMetric(Metric):
         why = super().obstacle(sample)
         return NO_REFERENCES if why == "no references" else why
 
-    def blended(self, unreferenced: Judgement, referenced: Score | None) -> Score:
-        """Returns the score of a sample; `referenced` is None where it has no references."""
+    def blended(self, cut: Windows, fit: Sequence[Answer], referenced: Score | None) -> Score:
+        """Returns the score of a sample from what the scorer says of each window of its response;
+        `referenced` is None where it has no references."""
+        unreferenced = judged([cut], fit)
+        assert unreferenced.value is not None
         halves = {"unreferenced": unreferenced.value}
         if referenced is not None and referenced.value is not None:
             halves["referenced"] = referenced.value
@@ -197,14 +206,16 @@ class Ruber(BlendedMetric):
             return ()
         turns = tuple(self._spaced(turn.text) for turn in sample.context[-1:])
         near = self._referenced().ask(sample) if sample.references else ()
-        return [Judge(self.model, turns, response), *near]
+        read = read_in(self.mode, response).read
+        return [*(Judge(self.model, turns, window) for window in read), *near]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return Score.missing("empty response")
-        fit, *vectors = answers
+        cut = read_in(self.mode, self._spaced(sample.response or ""))
+        fit, vectors = answers[: len(cut.read)], answers[len(cut.read) :]
         near = self._referenced().score(sample, vectors) if vectors else None
-        return self.blended(Judgement.read(fit), near)
+        return self.blended(cut, fit, near)
 
     def _spaced(self, text: str) -> str:
         return " ".join(chinese_words(text)) if self.tokenize == "jieba" else text
@@ -244,19 +255,25 @@ class BertRuber(BlendedMetric):
         response = sample.response or ""
         if self.mode == "paper" and not response.strip():
             return ()
-        fit = Judge(self.model, tuple(turn.text for turn in sample.context), response)
+        turns = tuple(turn.text for turn in sample.context)
         texts = (response, *sample.references) if sample.references else ()
-        return [fit, *(Embed(self.model, text) for text in texts)]
+        return [
+            *(Judge(self.model, turns, window) for window in read_in(self.mode, response).read),
+            *(Embed(self.model, part) for text in texts for part in read_in(self.mode, text).read),
+        ]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return Score.missing("empty response")
-        fit, *vectors = answers
+        cut = read_in(self.mode, sample.response or "")
+        fit, vectors = answers[: len(cut.read)], answers[len(cut.read) :]
         near = self._referenced(sample, vectors) if vectors else None
-        return self.blended(Judgement.read(fit), near)
+        return self.blended(cut, fit, near)
 
     def _referenced(self, sample: Sample, vectors: Sequence[Answer]) -> Score:
-        response, *references = vectors
+        texts = (sample.response or "", *sample.references)
+        cut = [read_in(self.mode, text) for text in texts]
+        response, *references = (_mean(own) for own in by_answer(cut, vectors))
         blank = not (sample.response or "").strip()
         cosines = [
             0.0 if blank or not text.strip() else _cosine(response, vector)
@@ -264,6 +281,20 @@ class BertRuber(BlendedMetric):
             if self.mode == "released" or text.strip()
         ]
         return Score(max(cosines)) if cosines else Score.missing("empty reference")
+
+
+def read_in(mode: str, text: str) -> Windows:
+    """Returns the windows in which a text is read: in mode=released it is its only one."""
+    return windows(text, whole=LONG) if mode == "paper" else Windows((text,))
+
+
+def _mean(vectors: Sequence[Answer]) -> Answer:
+    if len(vectors) == 1:
+        return vectors[0]
+    import numpy as np
+
+    mean: Answer = np.mean([np.asarray(one, np.float64) for one in vectors], axis=0)
+    return mean
 
 
 def _cosine(first: Answer, second: Answer) -> float:
@@ -290,11 +321,11 @@ class Pone(Metric):
 
     mode=released is what the authors' code does: scores are put on a scale from 0 to 1 by their
     smallest and largest value over the run, which moves no correlation, and a blank response is
-    read as `[UNK]`. In mode=paper it gets no score.
+    read as `[UNK]`. In mode=paper it gets no score, and a long one is read in windows.
     """
 
     name = "pone"
-    version = 2
+    version = 3
     needs = frozenset({"context"})
     citation = (
         "Lan, Mao, Wei, Gao, Huang: PONE: A Novel Automatic Evaluation Metric for Open-Domain"
@@ -313,12 +344,14 @@ class Pone(Metric):
         response = sample.response or ""
         if self.mode == "paper" and not response.strip():
             return ()
-        return [Judge(self.model, tuple(turn.text for turn in sample.context), response)]
+        turns = tuple(turn.text for turn in sample.context)
+        return [Judge(self.model, turns, part) for part in read_in(self.mode, response).read]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return Score.missing("empty response")
-        fit = Judgement.read(answers[0])
+        fit = judged([read_in(self.mode, sample.response or "")], answers)
+        assert fit.value is not None
         return Score(fit.value, {"unreferenced": fit.value}, fit.note)
 
     def parts(self) -> tuple[Part, ...]:

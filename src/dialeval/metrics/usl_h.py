@@ -26,14 +26,15 @@ from dialeval.metrics.mme import (
     MmeFluency,
     MmeRelevance,
     MmeSpecificity,
-    is_cut,
     judged_turns,
     measures,
     nothing_to_judge,
+    windows_of,
 )
+from dialeval.metrics.windows import by_answer, judged, of_windows
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
-from dialeval.question import Answer, Judgement, Question, TokenLogProbs
+from dialeval.question import Answer, Judgement, Question
 from dialeval.sample import Sample
 from dialeval.scores import CalibrationKind, Score
 
@@ -46,6 +47,7 @@ class UslH(Metric):
     """Fluency, relevance and specificity in one number, by the rule of USL-H."""
 
     name = "usl-h"
+    version = 2
     levels = frozenset({"turn", "dialogue"})
     needs = frozenset({"context"})
     citation = (
@@ -61,36 +63,43 @@ class UslH(Metric):
     tokens: int = option(25, "word-pieces of a response whose likelihood is asked; 0: all", low=0)
 
     def ask(self, sample: Sample) -> Sequence[Question]:
-        asking = (
-            MmeFluency(self.fluency),
-            MmeRelevance(self.relevance),
-            MmeSpecificity(self.model, masks=self.masks, tokens=self.tokens),
-        )
         turns = judged_turns(sample, needs_context=True)
-        return [metric.question(turn) for turn in turns for metric in asking]
+        fluent, relevant, likely = self._asking()
+        return [
+            *(question for turn in turns for question in fluent.questions(turn)),
+            *(question for turn in turns for question in relevant.questions(turn)),
+            *(question for turn in turns for question in likely.questions(turn)),
+        ]
+
+    def _asking(self) -> tuple[MmeFluency, MmeRelevance, MmeSpecificity]:
+        specificity = MmeSpecificity(self.model, masks=self.masks, tokens=self.tokens)
+        return MmeFluency(self.fluency), MmeRelevance(self.relevance), specificity
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return nothing_to_judge(sample)
-        likelihoods = [TokenLogProbs.read(answer) for answer in answers[2::3]]
+        specificity = self._asking()[-1]
+        turns = judged_turns(sample, needs_context=True)
+        cut = windows_of(turns)
+        count = sum(len(one.read) for one in cut)
+        likelihoods = specificity.read(turns, answers[2 * count :])
         readable = [number for number, tokens in enumerate(likelihoods) if len(tokens)]
         if not readable:
             return Score.missing("no word-pieces")
-
-        def mean(values: Sequence[float]) -> float:
-            return math.fsum(values[number] for number in readable) / len(readable)
-
-        parts = {
-            "understandable": mean([float(answer[0]) for answer in answers[0::3]]),
-            "sensible": mean([float(answer[0]) for answer in answers[1::3]]),
-            "nll": mean(
-                [measures(tokens)["nll"] if len(tokens) else 0.0 for tokens in likelihoods]
-            ),
+        judgements = by_answer([*cut, *cut], map(Judgement.read, answers[: 2 * count]))
+        probabilities = [of_windows([one.value for one in own]) for own in judgements]
+        nll = [measures(tokens)["nll"] if len(tokens) else 0.0 for tokens in likelihoods]
+        columns = {
+            "understandable": probabilities[: len(turns)],
+            "sensible": probabilities[len(turns) :],
+            "nll": nll,
         }
-        cut = any(is_cut(tokens, self.tokens) for tokens in likelihoods)
-        judged = [Judgement.read(answer) for place, answer in enumerate(answers) if place % 3 < 2]
-        read = Judgement.over(judged)
-        note = read.note or ("response truncated" if cut else "")
+        parts = {
+            name: math.fsum(values[number] for number in readable) / len(readable)
+            for name, values in columns.items()
+        }
+        note = judged([*cut, *cut], answers[: 2 * count]).note
+        note = note or specificity.remark(turns, likelihoods)
         return Score(self.combine(parts), parts, note)
 
     def parts(self) -> tuple[Part, ...]:
