@@ -48,7 +48,7 @@ def two(tmp_path, monkeypatch):
 
 def test_a_preference_holds_in_both_orders(two) -> None:
     longer = Rule(lambda first, second: 0.9 if len(first) > len(second) else 0.1)
-    found = prefer(*two, model="m", models=longer)
+    found = prefer(*two, judge="m", models=longer)
     (one,) = found.preferences
     assert (one.pairs, one.wins, one.losses, one.ties) == (5, 1, 3, 1)
     assert one.share == pytest.approx(1.5 / 5)
@@ -58,7 +58,7 @@ def test_a_preference_holds_in_both_orders(two) -> None:
 
 
 def test_what_prefers_a_place_gives_ties_and_is_called_biased(two) -> None:
-    found = prefer(*two, model="m", models=Rule(lambda first, second: 0.8))
+    found = prefer(*two, judge="m", models=Rule(lambda first, second: 0.8))
     (one,) = found.preferences
     assert (one.wins, one.losses, one.ties) == (0, 0, 5)
     assert (found.bias, found.prefers_first) == (1.0, 4)
@@ -93,4 +93,4 @@ def test_the_interval_is_that_of_wilson() -> None:
 def test_runs_that_share_nothing_are_told(two, tmp_path) -> None:
     score([Sample("z", (Turn("other"),), "y")], ["length"], out=tmp_path / "third")
     with pytest.raises(UsageError, match="no two answers to the same turns"):
-        prefer(two[0], tmp_path / "third", model="m", models=Rule(lambda a, b: 0.5))
+        prefer(two[0], tmp_path / "third", judge="m", models=Rule(lambda a, b: 0.5))

@@ -24,9 +24,7 @@ ELSEWHERE = {
         "pairs": "Comparison.rows",
         "junit": "Comparison.decisions",
         "github_summary": "Comparison.decisions",
-        "judge": "another comparison, without a public function so far",
-    }
-    | dict.fromkeys(SERVERS, "with --judge"),
+    },
     "score": {"add": "add_metrics", "parts": "Run.table", "calibration": "Run.calibrations"}
     | dict.fromkeys((*SERVERS, "estimate"), "score(servers=...)"),
     "show": {"top": "a slice", "full": "the whole answers"},
@@ -40,12 +38,13 @@ WORDS = {"map": "columns", "skip_bad": "bad", "with": "with_", "join": "join_by"
 
 FUNCTIONS = {
     "score": [dialeval.load, dialeval.score],
+    "compare": [dialeval.compare, dialeval.prefer],
     "compose fit": [dialeval.compose.fit],
     "compose apply": [dialeval.compose.apply],
 } | {
     verb: [getattr(dialeval, verb)]
     for verb in (
-        *("agree", "augment", "compare", "doctor", "export", "probe", "raters", "rate", "report"),
+        *("agree", "augment", "doctor", "export", "probe", "raters", "rate", "report"),
         *("holistic", "show", "study"),
     )
 }

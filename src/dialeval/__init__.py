@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dialeval.human_agreement import agree, raters
     from dialeval.metric import Metric, Part
     from dialeval.options import option
+    from dialeval.preferences import prefer
     from dialeval.probe.holistic import holistic
     from dialeval.readers import load
     from dialeval.registry import make_metric
@@ -61,6 +62,7 @@ _HOMES = {
     "make_metric": "registry",
     "open_run": "runs.run",
     "option": "options",
+    "prefer": "preferences",
     "rate": "verbs",
     "raters": "human_agreement",
     "score": "scoring",
@@ -104,6 +106,7 @@ __all__ = [
     "make_metric",
     "open_run",
     "option",
+    "prefer",
     "probe",
     "rate",
     "raters",

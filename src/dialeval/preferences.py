@@ -18,16 +18,16 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dialeval.chat_http.asking import Asking
 from dialeval.errors import UsageError
 from dialeval.metrics.llm_judge import DATA, NAMED, escaped, speakers, tagged
 from dialeval.progress import Progress, silent
 from dialeval.question import Answer, Choose, Chosen, Question
 from dialeval.rating.bradley_terry import Outcome, Ranking, bradley_terry
-from dialeval.runs.run import open_run
+from dialeval.runs.run import Run, open_run
 from dialeval.sample import Sample
 
 if TYPE_CHECKING:
-    from dialeval.models.chat_judge import Servers
     from dialeval.question import ModelSource
 
 JoinBy = Literal["id", "item", "context"]
@@ -86,20 +86,38 @@ class Preferences:
 
 
 def prefer(
-    *runs: str | Path,
-    model: str,
+    *runs: Run | str | Path,
+    judge: str,
     join_by: JoinBy | None = None,
     systems: Sequence[str] = (),
+    max_requests: int | None = None,
+    max_tokens: int | None = None,
+    price_in: float | None = None,
+    price_out: float | None = None,
+    concurrency: int | None = None,
+    key_env: str | None = None,
     models: ModelSource | None = None,
-    servers: Servers | None = None,
     cache: str | Path | None = None,
     progress: Progress = silent,
 ) -> Preferences:
-    """Asks a model which answers it prefers: those of several runs, or of the systems of one."""
+    """Asks a language model which answers it prefers: those of several runs, or of the systems of
+    one. It is `dialeval compare RUN... --judge MODEL`.
+
+    judge          a model by name, or `openai:URL#NAME`
+    join_by        what answers to the same turns share: id, item or context
+    max_requests   stop after so many requests to a server, max_tokens: after so many tokens
+    price_in, ...  of a million tokens that are sent and that come back; `spent` has the cost
+    concurrency    questions to a server at once
+    key_env        environment variable that holds the key of the server
+    models         who answers instead of the models of `dialeval models`
+    """
     from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
+    from dialeval.models.chat_judge import Budget, Servers
     from dialeval.models.source import Models
 
-    source = models or Models(servers=servers)
+    asked_so = Asking(concurrency=concurrency, key_env=key_env)
+    budget = Budget(max_requests, max_tokens, price_in, price_out)
+    source = models or Models(servers=Servers(asked_so, budget))
     sides = _sides(runs, systems)
     joined = [
         (first, second, item, one, other)
@@ -111,7 +129,7 @@ def prefer(
             "no two answers to the same turns: samples share no id, item or context. See --join"
         )
     questions = {
-        place: both_orders(model, one, other)
+        place: both_orders(judge, one, other)
         for place, (_, _, _, one, other) in enumerate(joined)
         if one.response != other.response
     }
@@ -126,7 +144,7 @@ def prefer(
         pairs.append(Pair(item, first, second, share, bias))
     torn = [pair.bias for pair in pairs if pair.bias]
     return Preferences(
-        model,
+        judge,
         tuple(_preference(a, b, pairs) for a, b in combinations(sides, 2)),
         bradley_terry([Outcome(one.first, one.second, one.share, one.item) for one in pairs]),
         len(questions),
@@ -167,18 +185,23 @@ def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
 
 
-def _sides(runs: Sequence[str | Path], systems: Sequence[str]) -> dict[str, list[Sample]]:
+def _sides(runs: Sequence[Run | str | Path], systems: Sequence[str]) -> dict[str, list[Sample]]:
     """Name of a side -> its answers: a run, or a system of the only run."""
     sides: dict[str, list[Sample]] = {}
     for place in runs:
-        for sample in open_run(place).samples():
+        run = place if isinstance(place, Run) else open_run(place)
+        for sample in run.samples():
             if sample.response is None or (systems and sample.system not in systems):
                 continue
-            name = sample.system if len(runs) == 1 else str(place)
+            name = sample.system if len(runs) == 1 else _name(place)
             sides.setdefault(name, []).append(sample)
     if len(sides) < 2:
         raise UsageError("a preference needs two runs with answers, or a run of several systems")
     return sides
+
+
+def _name(place: Run | str | Path) -> str:
+    return str(place.directory if isinstance(place, Run) else place)
 
 
 def _joined(

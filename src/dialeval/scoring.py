@@ -37,6 +37,7 @@ def score(
     cache: str | Path | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
     servers: Servers | None = None,
+    known: Run | None = None,
     progress: Progress | None = None,
     on: str = "local",
     ray_address: str = "",
@@ -54,6 +55,8 @@ def score(
     cache         the SQLite file of answers; by default one in the user's cache directory
     calibrations  scales of an earlier run (`Run.calibrations`) instead of ones fitted on this
     servers       how `openai:` models are asked, and where to stop
+    known         an earlier run: samples that it holds are not scored again, if its metrics, models
+                  and releases are the same
     progress      called with the number of samples that are done, and of those read so far; by
                   default a notebook shows a bar
     on            `ray` scores on a Ray cluster: the same run, by several workers (docs/scaling.md)
@@ -64,7 +67,7 @@ def score(
     from dialeval.readers.arrow import holds_records
     from dialeval.readers.load import Samples, load
 
-    _check_place(on, ray_address, workers, cache)
+    _check_place(on, ray_address, workers, cache, servers, known)
     if isinstance(samples, str | Path):
         raise UsageError(
             f"score takes samples: dialeval.score(dialeval.load({str(samples)!r}), ...)"
@@ -92,6 +95,7 @@ def score(
             ray_address,
             workers,
             servers,
+            known,
         )
 
     if out is not None:
@@ -132,7 +136,7 @@ def add_metrics(
     from dialeval.runs.run import Run as Opened
     from dialeval.runs.run import open_run
 
-    _check_place(on, ray_address, workers, cache)
+    _check_place(on, ray_address, workers, cache, servers)
     directory = run.directory if isinstance(run, Opened) else located(run)
     chosen = make_metrics([metrics] if isinstance(metrics, str) else metrics, preset)
     if not (directory / "manifest.json").is_file():
@@ -193,6 +197,7 @@ def _scored(
     ray_address: str,
     workers: int | None,
     servers: Servers | None,
+    known: Run | None = None,
 ) -> Run:
     from dialeval.engine.job import Job
     from dialeval.runs.run import open_run
@@ -221,17 +226,31 @@ def _scored(
         ).run(samples)
     else:
         with _answer_cache(metrics, cache) as answers:
-            Job(directory, metrics, cache=answers, **options).run(samples)
+            Job(directory, metrics, cache=answers, known=known, **options).run(samples)
     return open_run(directory)
 
 
-def _check_place(on: str, ray_address: str, workers: int | None, cache: str | Path | None) -> None:
+def _check_place(
+    on: str,
+    ray_address: str,
+    workers: int | None,
+    cache: str | Path | None,
+    servers: Servers | None,
+    known: Run | None = None,
+) -> None:
     if on not in ("local", "ray"):
         raise UsageError(f"a run can be scored on 'local' or 'ray', not on {on!r}")
     if on == "local" and (ray_address or workers is not None):
         raise UsageError("an address or a number of workers is for Ray: add --on ray")
     if on == "ray" and cache is not None:
         raise UsageError("workers on Ray keep their answers in memory: they take no cache")
+    if on == "ray" and known is not None:
+        raise UsageError("an earlier run serves on one machine only: leave out known, or on='ray'")
+    if on == "ray" and servers is not None and servers.budget.is_limited:
+        raise UsageError(
+            "--max-requests and --max-tokens hold on one machine only, as each worker of Ray counts"
+            " its own requests: leave out --on ray, or the limits. --estimate says what it takes"
+        )
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, not {workers}")
 

@@ -7,10 +7,11 @@ The day of a file is that of its last change when it is first seen. A file that 
 read again, and stays in its day. A file that is still being written is left until its size and time
 are the same at two looks (`once` looks a single time, and takes files as they are).
 
-A day grows by being scored again as a whole: its samples come from the run that is there, together
-with the new files, and answers of models come from the cache, so that only new answers cost time.
-Files that are gone since stay in the run. The new run is made beside the old one and takes its
-place when it is whole; a kill at any moment costs at most the day that was being scored.
+A day grows by its new files: what the run of the day holds is taken from there, and only new
+samples are scored. (After an update of dialeval or of a model the whole day is scored again, so
+that its scores have one signature.) Files that are gone since stay in the run. The new run is made
+beside the old one and takes its place when it is whole; a kill at any moment costs at most the day
+that was being scored.
 
 All days use the scales that the first run fitted, and the metrics that it was scored with; so they
 can be compared, and `dialeval trend runs/live` shows them.
@@ -144,11 +145,11 @@ class Watcher:
         place, new = self.out / day, self._new(day)
         starts = tuple(f"{name}{BETWEEN}" for name in names)
 
+        before = open_run(place) if place.exists() else None
+
         def samples() -> Iterator[Sample]:
-            if place.exists():
-                yield from (
-                    one for one in open_run(place).samples() if not one.id.startswith(starts)
-                )
+            if before:
+                yield from (one for one in before.samples() if not one.id.startswith(starts))
             for name in names:
                 yield from self._samples(name)
 
@@ -160,6 +161,7 @@ class Watcher:
             out=new,
             overwrite=True,
             calibrations=scales or None,
+            known=before,
             **self.scoring,
         )
         if place.exists():

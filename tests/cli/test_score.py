@@ -141,6 +141,25 @@ def test_without_a_metric_the_judge_scores_and_shows_its_sub_judgements(dialeval
     assert "judge.low" not in done.out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--max-requests", "5"), ("--max-tokens", "9"), ("--price-in", "1"), ("--key-env", "K")],
+)
+def test_limits_without_a_metric_that_asks_a_server_are_refused(dialeval, tmp_path, words):
+    done = dialeval("score", EXAMPLE, "-m", "length", *words)
+    assert done.code == 2
+    assert "none of length does" in done.err
+    dialeval("score", EXAMPLE, "-m", "length", "-o", str(tmp_path / "run"))
+    added = dialeval("score", "--add", "distinct", str(tmp_path / "run"), *words)
+    assert (added.code, "none of distinct does" in added.err) == (2, True)
+
+
+def test_a_language_model_as_a_judge_has_to_be_named(dialeval):
+    done = dialeval("score", EXAMPLE, "-m", "llm-judge")
+    assert done.code == 2
+    assert "llm-judge: name a model" in done.err
+
+
 def test_a_model_that_is_not_here_says_how_to_get_it(dialeval):
     done = dialeval("score", EXAMPLE, "-m", "full")
     assert done.code == 2

@@ -4,6 +4,7 @@ import json
 import os
 from datetime import datetime
 
+import numpy as np
 import pytest
 
 import dialeval as library
@@ -58,6 +59,54 @@ def test_files_come_into_the_run_of_their_day_and_only_new_ones_are_taken(tmp_pa
     ids = [sample.id for sample in run.samples()]
     assert ids[0] == "a.jsonl#0"
     assert len(set(ids)) == 24  # the files use the same ids
+
+
+class Counting:
+    """Rates every answer by its length, and counts what it is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def fingerprint(self, name):
+        return "counting"
+
+    def load(self, name):
+        return self
+
+    def answer(self, questions):
+        for position, question in enumerate(questions):
+            self.asked.append(question.response)
+            yield position, np.array([len(question.response) / 10])
+
+
+def test_only_new_samples_of_a_day_are_scored_and_the_run_is_that_of_all(tmp_path, chats):
+    """Without the answer cache, which would hide it: every look has a cache of its own."""
+    metrics = ("pone:mode=released", "length")
+    for name, words in (("a", 1), ("b", 2), ("c", 3)):
+        write(chats / f"{name}.jsonl", words, count=100)
+        models = Counting()
+        scoring = {"models": models, "cache": tmp_path / f"{name}.sqlite"}
+        (day,) = Watcher(chats, tmp_path / "live", metrics, scoring=scoring).look()
+        assert len(day.run) == 100 * "_abc".index(name)
+        assert set(models.asked) == {"a b c d"[: 2 * words - 1]}
+    again = library.score(
+        day.run.samples(), metrics, out=tmp_path / "again", models=Counting(),
+        cache=tmp_path / "again.sqlite", calibrations=day.run.calibrations,
+    )  # fmt: skip
+    assert again.scores("pone:mode=released") == day.run.scores("pone:mode=released")
+    for name in ("scores.parquet", "manifest.json"):
+        assert (again.directory / name).read_bytes() == (day.run.directory / name).read_bytes()
+
+
+def test_what_another_model_scored_is_scored_again(tmp_path, chats):
+    write(chats / "a.jsonl", 1)
+    first = Counting()
+    Watcher(chats, tmp_path / "live", ("pone",), scoring={"models": first}).look()
+    write(chats / "b.jsonl", 2)
+    second = Counting()
+    second.fingerprint = lambda name: "other"
+    Watcher(chats, tmp_path / "live", ("pone",), scoring={"models": second}).look()
+    assert set(second.asked) == {"a", "a b"}
 
 
 def test_a_changed_file_replaces_what_was_there_and_stays_in_its_day(tmp_path, chats):

@@ -28,7 +28,6 @@ from dialeval.cli.arguments import (
     Workers,
     check_picture,
     save_picture,
-    servers_of,
     show_spent,
     usual_workers,
 )
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dialeval.agreement.comparison import Comparison
-    from dialeval.models.chat_judge import Servers
     from dialeval.preferences import JoinBy, Preferences
 
 
@@ -174,7 +172,14 @@ def compare(
     from dialeval.cli.show_agreement import show_comparison
     from dialeval.cli.terminal import counting_bar
 
-    asked = (max_requests, max_tokens, price_in, price_out, concurrency, key_env)
+    asked = {
+        "max_requests": max_requests,
+        "max_tokens": max_tokens,
+        "price_in": price_in,
+        "price_out": price_out,
+        "concurrency": concurrency,
+        "key_env": key_env,
+    }
     if judge is not None:
         decided = fail_if_worse or margin or fail_if_unsure or junit or github_summary is not None
         if metric or worst or decided or plot or pairs or join == "dialogue":
@@ -182,10 +187,9 @@ def compare(
                 "--judge compares answers, not scores: leave out --metric, --worst,"
                 " --fail-if-worse and what belongs to it, --plot, --pairs and --join dialogue"
             )
-        servers = servers_of(*asked)
-        _compare_with_judge(runs, judge, join, system or (), servers, as_json, quiet)
+        _compare_with_judge(runs, judge, join, system or (), asked, as_json, quiet)
         return
-    if any(one is not None for one in asked):
+    if any(one is not None for one in asked.values()):
         raise UsageError("limits, prices and keys of servers are for --judge: add it")
     check_picture(plot)
     if junit and not fail_if_worse:
@@ -258,10 +262,10 @@ def _write_reports(found: Comparison, junit: Path | None, summary: Path | None) 
 
 def _compare_with_judge(
     runs: Sequence[str],
-    model: str,
+    judge: str,
     join: JoinBy | None,
     systems: Sequence[str],
-    servers: Servers,
+    asked: Mapping[str, Any],
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -271,12 +275,7 @@ def _compare_with_judge(
 
     with counting_bar("asking", quiet=quiet or as_json) as progress:
         found = prefer(
-            *runs,
-            model=model,
-            join_by=join,
-            systems=systems,
-            servers=servers,
-            progress=progress,
+            *runs, judge=judge, join_by=join, systems=systems, progress=progress, **asked
         )
     if as_json:
         typer.echo(json.dumps(found.to_record(), indent=2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,6 +39,7 @@ from dialeval.errors import UsageError
 from dialeval.limits import USUAL
 
 if TYPE_CHECKING:
+    from dialeval.metric import Metric
     from dialeval.runs.run import Run
 
 
@@ -150,7 +152,10 @@ def score(
     from dialeval.runs.table import count
 
     calibrations = dialeval.open_run(calibration).calibrations if calibration else None
-    servers = servers_of(max_requests, max_tokens, price_in, price_out, concurrency, key_env)
+    asked = (max_requests, max_tokens, price_in, price_out, concurrency, key_env)
+    servers = servers_of(*asked)
+    if any(one is not None for one in asked):
+        _check_server_is_asked(make_metrics(add or metric or DEFAULT_METRICS, preset))
     if add:
         reading = (format, map, rating, scale, limit, seed, skip_bad, system_prompt != "leave-out")
         if metric or out or estimate or any(reading) or len(files) != 1:
@@ -206,6 +211,17 @@ def score(
     _show(run, place, parts or (not metric and not as_json), as_json, quiet)
     if out is None and not (quiet or as_json):
         say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")
+
+
+def _check_server_is_asked(metrics: Sequence[Metric]) -> None:
+    from dialeval.models.chat_judge import is_server
+
+    if not any(is_server(model) for metric in metrics for model in metric.models().values()):
+        raise UsageError(
+            "limits, prices and keys are for metrics that ask a server, and none of"
+            f" {', '.join(metric.label for metric in metrics)} does. Name one:"
+            " -m llm-judge:model=openai:http://localhost:8000/v1#NAME"
+        )
 
 
 def _show(run: Run, place: str | None, parts: bool, as_json: bool, quiet: bool) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dialeval.engine.adding import added_labels
 from dialeval.engine.answers import AnswerCache, AnswerCounts, Answerer, NoModels
 from dialeval.engine.chunk import Chunk, ThisProcess, count_again, fingerprints
+from dialeval.engine.known import Known
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.progress import Progress, silent
@@ -33,7 +34,7 @@ from dialeval.runs.columns import (
 )
 from dialeval.runs.directory import RunDirectory
 from dialeval.runs.manifest import build_manifest, file_records
-from dialeval.runs.run import open_run
+from dialeval.runs.run import Run, open_run
 from dialeval.runs.system_scores import MetricSummary, PoolResults, Pools
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, CalibrationKind, Signature, digest_of
@@ -58,6 +59,7 @@ PART = 1 << 20
 class Job:
     """Scores samples with some metrics into one directory.
 
+    known       a run whose samples are not scored again, if it is by the same metrics
     progress    called with the number of samples that are done, and of those read so far
     about_data  asked at the end what the manifest is to say of the input
     """
@@ -71,6 +73,7 @@ class Job:
         *,
         models: ModelSource | None = None,
         cache: AnswerCache | None = None,
+        known: Run | None = None,
         calibrations: Mapping[str, Calibration] | None = None,
         overwrite: bool = False,
         chunk: int | None = None,
@@ -97,11 +100,15 @@ class Job:
         self._progress = progress
         self._about_data = about_data
         self._models = source
-        self._process = ThisProcess(self.metrics, Answerer(source, cache))
+        self._process: ThisProcess | Known = ThisProcess(self.metrics, Answerer(source, cache))
         self._given = _check_calibrations(self.metrics, calibrations)
         self._schema = run_schema(self.metrics)
         self._weights = fingerprints(self.metrics, source)
         self._signatures = {m.label: str(m.signature(self._weights)) for m in self.metrics}
+        if known is not None and self._signatures == {
+            label: _without_calibration(one) for label, one in known.signatures.items()
+        }:
+            self._process = Known(self._process, known, self.metrics)
 
     def run(self, samples: Iterable[Sample]) -> None:
         with self.directory.exclusive(self._overwrite):

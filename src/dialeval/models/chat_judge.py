@@ -54,6 +54,10 @@ class Budget:
     price_out: float | None = None
     """The price of a million tokens that come back."""
 
+    @property
+    def is_limited(self) -> bool:
+        return self.requests is not None or self.tokens is not None
+
 
 @dataclass
 class Usage:
@@ -89,7 +93,7 @@ class Servers:
     def __getstate__(self) -> dict[str, Any]:
         """What goes to a worker of Ray. Each has a lock and counts of its own, so that a limit on
         the whole run could not be kept."""
-        if self.budget.requests is not None or self.budget.tokens is not None:
+        if self.budget.is_limited:
             raise UsageError("--max-requests and --max-tokens are for one machine: leave out --on")
         return {name: value for name, value in vars(self).items() if name not in ("lock", "usage")}
 

@@ -106,6 +106,16 @@ def calibrate_table(
     return table
 
 
+def raw_table(table: pa.Table, metrics: Sequence[Metric]) -> pa.Table:
+    """Returns the rows of a finished run as they were before `calibrate_table`."""
+    for metric in metrics:
+        if scaled_columns(metric):
+            position = table.schema.get_field_index(metric.label)
+            raw = table.column(f"{metric.label}.raw")
+            table = table.set_column(position, table.schema.field(position), raw)
+    return table
+
+
 def _combined(
     table: pa.Table,
     metric: Metric,
