@@ -25,7 +25,8 @@ def test_every_builtin_metric_has_the_name_it_is_registered_under():
 def test_a_metric_declares_what_it_is_silent_without(need):
     whole = Sample("s", (Turn("hi"),), "hello", references=("hey",), variants=VARIANTS)
     without = replace(whole, **{need: ()})
-    specs = [*METRICS.names(), "ruber:blend=unreferenced", "consistency:groups=true"]
+    names = ("llm-judge:model=m" if one == "llm-judge" else one for one in METRICS.names())
+    specs = [*names, "ruber:blend=unreferenced", "consistency:groups=true"]
     specs += ["deep-am-fm:referenced=true", "mme-crs:missing=rescale", "mme-crs:weights=wide"]
     for metric in map(make_metric, specs):
         assert bool(metric.obstacle(without)) == (need in metric.needs), metric.label

@@ -105,6 +105,8 @@ class Metric:
 
     name: ClassVar[str] = ""
     version: ClassVar[int] = 1
+    without_model: ClassVar[str] = ""
+    """What to say where an option names no model; empty: every one has a default."""
     levels: ClassVar[frozenset[Level]] = frozenset({"turn"})
     direction: ClassVar[Direction] = "higher"
     citation: ClassVar[str] = ""

@@ -315,8 +315,11 @@ def make_metric(spec: str | Metric | type[Metric], preset: str = "", **options: 
     if preset:
         from dialeval.model_store.presets import preset_options
 
-        given |= preset_options(preset, cls.name, cls.uses(), given)
-    return build(cls, given, f"metric {name!r}")
+        given |= preset_options(preset, cls.name, cls.uses(), given, cls.without_model)
+    metric = build(cls, given, f"metric {name!r}")
+    if cls.without_model and not all(metric.models().values()):
+        raise UsageError(cls.without_model)
+    return metric
 
 
 def make_metrics(specs: Iterable[str | Metric | type[Metric]], preset: str = "") -> list[Metric]:

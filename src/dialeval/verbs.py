@@ -233,6 +233,8 @@ def study(
     systems: Sequence[str] = (),
     raters: Sequence[str] = (),
     sweep: bool = False,
+    price_in: float | None = None,
+    price_out: float | None = None,
     data: PathLike | None = None,
     out: PathLike | None = None,
     plot: PathLike | None = None,
@@ -245,6 +247,7 @@ def study(
     systems, raters  where a study asks chatbots: their addresses, and files with ratings of what
           they answered
     sweep  whether such a study also trains scorers with other values of their options
+    price_in, price_out  of a million tokens, where a study counts them
     data  the directory of data sets, in place of `DIALEVAL_DATA`
     out   also save the result: .json, .csv, .tex, or else Markdown. Of a study that asks chatbots,
           a folder
@@ -273,6 +276,7 @@ def study(
             systems=systems,
             raters=raters,
             sweep=sweep,
+            prices=(price_in, price_out),
             draw=plot is not None,
             progress=progress or usual_progress(name),
         )

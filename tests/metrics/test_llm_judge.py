@@ -13,6 +13,7 @@ from dialeval.errors import DialevalError, UsageError
 from dialeval.metrics.llm_judge import LlmJudge
 from dialeval.metrics.rubrics import HOME, load_rubric
 from dialeval.question import Choose, Chosen
+from dialeval.registry import make_metric
 from dialeval.sample import Sample, Turn
 
 TURN = Sample(
@@ -182,3 +183,12 @@ def test_the_expected_value_is_that_of_arithmetic_for_any_probabilities() -> Non
         shares = draw.dirichlet([1.0] * 6)[:5]
         found = Chosen.read(Chosen(tuple(shares)).answer()).expected((1, 2, 3, 4, 5))
         assert found == pytest.approx(math.fsum(shares * [1, 2, 3, 4, 5]) / sum(shares), abs=1e-9)
+
+
+def test_without_a_model_it_names_three_choices():
+    with pytest.raises(UsageError) as refusal:
+        make_metric("llm-judge")
+    for choice in ("model=qwen2.5-coder-1.5b", "model=openai:http", "-m judge"):
+        assert choice in str(refusal.value)
+    assert make_metric("llm-judge:model=smollm2-135m").model == "smollm2-135m"
+    assert make_metric("llm-judge", preset="large").model == "qwen2.5-coder-1.5b"

@@ -13,64 +13,18 @@ from dialeval.model_store.locate import locate
 from dialeval.models.source import Models
 from dialeval.question import Choose, Embed, Likelihood
 
-gguf = pytest.importorskip("gguf")
-tokenizers = pytest.importorskip("tokenizers")
+pytest.importorskip("gguf")
+pytest.importorskip("tokenizers")
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 llama_cpp = pytest.importorskip("dialeval.models.llama_cpp")
 
-WIDTH, INNER, HEADS = 64, 96, 4
-
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A one-layer Llama with tied embeddings and a byte-level tokenizer, quantised to 8 bits."""
-    path = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
-    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    tokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *alphabet, "ĊĊ", "ab"]
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_block_count(1)
-    writer.add_context_length(128)
-    writer.add_embedding_length(WIDTH)
-    writer.add_feed_forward_length(INNER)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(HEADS // 2)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_freq_base(10000.0)
-    writer.add_rope_dimension_count(WIDTH // HEADS)
-    writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
-    writer.add_token_list(tokens)
-    writer.add_token_types([3] * 3 + [1] * (len(tokens) - 3))
-    writer.add_token_merges(["Ċ Ċ", "a b"])
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    writer.add_unk_token_id(0)
-    writer.add_pad_token_id(2)
-    writer.add_chat_template("{{ messages[0]['content'] }}")
-    random = np.random.default_rng(7)
-    shapes = {
-        "attn_q": (WIDTH, WIDTH),
-        "attn_k": (WIDTH // 2, WIDTH),
-        "attn_v": (WIDTH // 2, WIDTH),
-        "attn_output": (WIDTH, WIDTH),
-        "ffn_gate": (INNER, WIDTH),
-        "ffn_up": (INNER, WIDTH),
-        "ffn_down": (WIDTH, INNER),
-    }
-    weights = {f"blk.0.{name}.weight": shape for name, shape in shapes.items()}
-    for name, shape in {"token_embd.weight": (len(tokens), WIDTH), **weights}.items():
-        values = random.normal(0, 0.3, shape).astype(np.float32)
-        kind = gguf.GGMLQuantizationType.Q8_0
-        writer.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
-    for name in ("blk.0.attn_norm.weight", "blk.0.ffn_norm.weight", "output_norm.weight"):
-        writer.add_tensor(name, random.normal(1, 0.1, WIDTH).astype(np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+    from models.tiny_gguf import write_gguf
+
+    return write_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
 def test_the_conversion_changes_no_number_and_happens_once(tiny, capfd, monkeypatch) -> None:

@@ -173,3 +173,11 @@ def test_a_worker_gets_servers_with_counts_of_its_own_and_no_limit_of_the_whole_
     assert pickle.loads(pickle.dumps(spent)).usage == Usage()
     with pytest.raises(UsageError, match="for one machine"):
         pickle.dumps(Servers(budget=Budget(requests=5)))
+
+
+def test_limits_are_refused_on_ray_before_anything_is_asked(server) -> None:
+    metric = f"llm-judge:model={server.address}"
+    for budget in (Budget(requests=3), Budget(tokens=3)):
+        with pytest.raises(UsageError, match="hold on one machine only"):
+            score(samples(2), [metric], on="ray", servers=Servers(budget=budget))
+    assert server.requests == []

@@ -70,6 +70,8 @@ class Server(ThreadingHTTPServer):
         self.asked: Counter[str] = Counter()
         """How often each last message was received."""
         self.requests: list[dict] = []
+        self.keys: list[str] = []
+        """What came as `Authorization`."""
         self.headers_seen: list[dict[str, str]] = []
         self.times: list[float] = []
         self.busy = 0
@@ -108,6 +110,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.asked[text] += 1
             times = self.server.asked[text]
             self.server.requests.append({"path": self.path, **record})
+            self.server.keys.append(self.headers.get("Authorization", ""))
             self.server.headers_seen.append(dict(self.headers))
             self.server.times.append(time.monotonic())
             self.server.busy += 1

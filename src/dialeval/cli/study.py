@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dialeval.cli.arguments import Json, Quiet, check_picture
+from dialeval.cli.arguments import Json, PriceIn, PriceOut, Quiet, check_picture
 from dialeval.errors import JobError, UsageError
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ def study(
             show_default=False,
         ),
     ] = 0,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -161,10 +163,12 @@ def study(
 
         with data_directory(data):
             given = (model, metric, rated, positives, pairs, seeds, systems, raters, sweep, limit)
-            if any((*given, out, plot)):
+            prices = price_in is not None or price_out is not None
+            if any((*given, prices, out, plot)):
                 raise UsageError(
                     "name a study for --model, --metric, --set, --positives, --pairs, --seeds,"
-                    " --systems, --raters, --sweep, --limit, --out and --plot. See: dialeval study"
+                    " --systems, --raters, --sweep, --limit, prices, --out and --plot. See:"
+                    " dialeval study"
                 )
             _list(as_json, as_markdown)
         return
@@ -181,6 +185,8 @@ def study(
         "seeds": seeds,
         "sweep": sweep,
         "limit": limit,
+        "price_in": price_in,
+        "price_out": price_out,
     }
     _run(name, asked, data, out, plot, as_json, as_markdown, quiet)
 

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Need, Part, bound
 from dialeval.metrics.rubrics import Quality, Rubric, load_rubric
-from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import Answer, Choose, Chosen, Question
 from dialeval.sample import Level, Sample, Turn
@@ -46,11 +45,19 @@ NAMED = 30
 """Characters of a speaker's name that are shown."""
 
 
+NO_MODEL = """llm-judge: name a model. The embedded one, smollm2-135m, cannot judge.
+  on this machine:  -m llm-judge:model=qwen2.5-coder-1.5b   (pip install 'dialeval[gguf]', then
+                    dialeval models get qwen2.5-coder-1.5b)
+  on a server:      -m llm-judge:model=openai:http://localhost:8000/v1#NAME
+  without any:      -m judge   (embedded, and nearer to people than small language models)"""
+
+
 @dataclass(frozen=True)
 class LlmJudge(Metric):
     """The rating that a language model expects to give, by the words of a rubric."""
 
     name = "llm-judge"
+    without_model = NO_MODEL
     levels = frozenset({"turn", "dialogue"})
     citation = (
         "Liu, Iter, Xu, Wang, Xu, Zhu: G-Eval: NLG Evaluation using GPT-4 with Better Human"
@@ -58,8 +65,10 @@ class LlmJudge(Metric):
         " Multi-Dimensional Evaluator for Text Generation. EMNLP 2022"
     )
 
-    model: str = model_option(
-        "llm-judge", "a language model, or a server: openai:http://localhost:8000/v1#NAME"
+    model: str = option(
+        "",
+        "a language model, or a server: openai:http://localhost:8000/v1#NAME; it must be named",
+        use="llm-judge",
     )
     rubric: str = option("overall", "overall, fed, qualities, or a TOML or JSON file")
     references: bool = option(False, "show the model the references, too")

@@ -45,7 +45,6 @@ _DEFAULT: Mapping[str, str] = {
     "usr-fact": "usr-fact-minilm-l6",
     "predictive-engage": "predictive-engage-minilm-l6",
     "judge": "judge-minilm-l6",
-    "llm-judge": "smollm2-135m",
     "tagger": "spacy-en-sm",
     COMPOSITION: "mme-crs",
 }
@@ -88,7 +87,7 @@ dialogrpt         feedback on Reddit: DialogRPT; nothing embedded takes its plac
 sentence-encoder  diversity; what the judges of MME-CRS start from
 token-encoder     BERTScore
 judge             what people would rate: judge
-llm-judge         a language model that is asked for a rating: llm-judge
+llm-judge         a language model that is asked for a rating: llm-judge. No embedded one can judge
 composition       the weights of mme-crs and mme-avg, which hold for the models of their terms
 """
 
@@ -180,19 +179,25 @@ def preset_model(preset: str, use: str) -> str:
 
 
 def preset_options(
-    preset: str, metric: str, uses: Mapping[str, str], given: Mapping[str, object]
+    preset: str,
+    metric: str,
+    uses: Mapping[str, str],
+    given: Mapping[str, object],
+    without_model: str = "",
 ) -> dict[str, str]:
     """Returns the options of a metric that name models, and others in which the papers differ from
     our defaults (`OPTIONS`), as the preset sets them where nobody else did.
 
-    `uses` are those of the metric: option -> use.
+    `uses` are those of the metric: option -> use. `without_model` is what the metric has to say
+    where a preset has none.
     """
     preset_models(preset)
     asked = {name: use for name, use in uses.items() if name not in given}
     known = PRESETS[preset]
     if lacking := {name: use for name, use in asked.items() if use not in known}:
         raise UsageError(
-            f"the preset {preset!r} has no model for {metric!r} ({', '.join(lacking)})."
+            without_model
+            or f"the preset {preset!r} has no model for {metric!r} ({', '.join(lacking)})."
             + "".join(_way_out(preset, metric, name, use) for name, use in lacking.items())
             + "\nOr leave the metric out: name those that you want with -m."
         )

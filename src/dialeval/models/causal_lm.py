@@ -118,6 +118,11 @@ class CausalLM:
             self._read_trees()
 
     @property
+    def tokens_read(self) -> int:
+        """Tokens that went through the model so far."""
+        return self.counts.computed
+
+    @property
     def head_weights(self) -> int:
         """Numbers that each predicted state is multiplied with."""
         return int(self._head.weight.numel())

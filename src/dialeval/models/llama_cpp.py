@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,15 @@ from dialeval.models.layout import choice_tokens
 from dialeval.question import Answer, Choose, Chosen, Likelihood, Model, Question, cannot_answer
 
 WINDOW = 4096
-"""Tokens that a prompt may have; llama.cpp sets memory aside for all of them."""
+"""Tokens that a prompt may have, or fewer where the model was trained with fewer; llama.cpp sets
+memory aside for all of them."""
 
 LISTED = 200
 """Most probable tokens that are looked at: the others have no probability to speak of."""
+
+WHOLE_LETTER = 8
+"""Tokens that are written where the likeliest one is the beginning of a letter that has several
+bytes: before the letter is whole, llama.cpp does not tell any probability."""
 
 USER, BOT = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
 
@@ -64,6 +69,11 @@ class Quantised:
                 model: Model = self._chooser if kind is Choose else self._reader
                 for place, answer in model.answer([questions[n] for n in places]):
                     yield places[place], answer
+
+    @property
+    def tokens_read(self) -> int:
+        """Tokens of the prompts that llama.cpp has read so far."""
+        return self._chooser.tokens_read
 
     @cached_property
     def _chooser(self) -> LlamaCpp:
@@ -104,6 +114,7 @@ class LlamaCpp:
         self._name = name
         self._opener = build_opener(ProxyHandler({}))  # never past this machine
         self._text = lru_cache(1 << 12)(self._tokenise)
+        self._window = min(WINDOW, self._told("props")["default_generation_settings"]["n_ctx"])
         self._is_chat = len(self._tokenise("<|im_start|>", True)) == 1
         self.tokens_read = 0
 
@@ -118,9 +129,11 @@ class LlamaCpp:
         before = (*self._text(start, True), *self._text(question.instruction))
         after = (*self._text(question.wanted), *self._text(end, True))
         material = self._text(question.material)
-        room = WINDOW - len(before) - len(after) - 1
+        room = self._window - len(before) - len(after) - WHOLE_LETTER
         if room < 0:
-            raise UsageError(f"the rubric alone is longer than {self._name} can read ({WINDOW})")
+            raise UsageError(
+                f"the rubric alone is longer than {self._name} can read ({self._window})"
+            )
         cut = max(0, len(material) - room)
         prompt = [*before, *material[cut:], *after]
         listed = self._next_token(prompt)
@@ -132,29 +145,38 @@ class LlamaCpp:
     def _next_token(self, prompt: list[int]) -> dict[int, float]:
         """Token -> probability, of the most probable ones; the tokens of one prompt add up to 1."""
         self.tokens_read += len(prompt)
-        said = self._server.handle_completions(
-            {
-                "prompt": prompt,
-                "n_predict": 1,
-                "temperature": -1,  # the probabilities are those of the model, not of a sampler
-                "n_probs": LISTED,
-                "cache_prompt": self._remember,
-            }
-        )
-        record = json.loads(said) if isinstance(said, str | bytes) else said
-        try:
-            rows = record["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-        except (KeyError, IndexError, TypeError) as error:
-            raise JobError(f"{self._name}: llama.cpp says {json.dumps(record)[:300]}") from error
+        record: Any = None
+        for tokens in (1, WHOLE_LETTER):
+            said = self._server.handle_completions(
+                {
+                    "prompt": prompt,
+                    "n_predict": tokens,
+                    "temperature": -1,  # the probabilities are those of the model, not of a sampler
+                    "n_probs": LISTED,
+                    "cache_prompt": self._remember,
+                }
+            )
+            record = json.loads(said) if isinstance(said, str | bytes) else said
+            try:
+                rows = record["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+                break
+            except (KeyError, IndexError, TypeError):
+                continue
+        else:
+            raise JobError(f"{self._name}: llama.cpp says {json.dumps(record)[:300]}")
         return {row["id"]: math.exp(row["logprob"]) for row in rows}
 
     def _tokenise(self, text: str, marks: bool = False) -> tuple[int, ...]:
         clean = text.encode("utf-8", "replace").decode()
         body = {"content": clean, "add_special": False, "parse_special": marks}
+        return tuple(self._told("tokenize", body)["tokens"])
+
+    def _told(self, page: str, body: Mapping[str, object] | None = None) -> Any:
+        """What the server says on a page of its own, on this machine."""
         request = Request(
-            f"{self._server.listening_address}/tokenize",
-            json.dumps(body).encode(),
+            f"{self._server.listening_address}/{page}",
+            None if body is None else json.dumps(body).encode(),
             {"Content-Type": "application/json"},
         )
         with self._opener.open(request, timeout=60) as reply:
-            return tuple(json.load(reply)["tokens"])
+            return json.load(reply)

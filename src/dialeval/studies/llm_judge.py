@@ -7,17 +7,29 @@ sets when its weights were fitted: `dialeval study judge` has its numbers with e
 
 Does the sum beat both? `judge` and `llm-judge` are brought to mean 0 and deviation 1 within a set
 and added, with equal weights, so that nothing is fitted on what is reported.
+
+What does it take? The first answers of the sets are judged once more, past every cache and after
+the model was loaded: seconds, and tokens that are read and written, per answer. A thousand answers
+cost what `--price-in` and `--price-out` say of a million tokens.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 
 import numpy as np
 
+from dialeval.engine.answers import Answerer
+from dialeval.metric import Metric
 from dialeval.metrics.llm_judge import LlmJudge
+from dialeval.models.chat_judge import Budget, Servers, Usage, is_server
 from dialeval.models.quality_stack import Floats
+from dialeval.models.source import Models
+from dialeval.question import ModelSource
 from dialeval.readers import load
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample
@@ -26,6 +38,9 @@ from dialeval.studies.study import Data, Findings, Measured, Setting, Study, Tab
 from dialeval.training.judge_left_out import spearman
 
 LIMIT = 40
+TIMED = 5
+"""Answers that are judged past every cache, to see what one takes."""
+
 MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 CHOSEN = tuple(SETS)[:6]
 """Six sets that people rated overall or by relevance; `--set` names others."""
@@ -37,31 +52,92 @@ def measure(setting: Setting) -> Findings:
     drawn = {name: _rated(load(name, limit=limit, seed=0)) for name in names}
     ratings = {name: np.array([_mean_rating(one) for one in own]) for name, own in drawn.items()}
     judged: dict[str, dict[str, Floats]] = {}
-    seconds: dict[str, float] = {}
+    taken: dict[str, Taken] = {}
+    some = [sample for own in drawn.values() for sample in own[:TIMED]][: TIMED + 1]
     metrics = make_metrics([*setting.metrics, *(LlmJudge(model=one) for one in setting.models)])
     total, done = len(metrics) * sum(map(len, drawn.values())), 0
     for metric in metrics:
         label = metric.models().get("model", "") if metric.name == "llm-judge" else metric.label
-        started = monotonic()
         for name, own in drawn.items():
             found = setting.after(done, total).score(own, [metric]).scores(metric.label)
             judged.setdefault(label, {})[name] = _filled(found)
             done += len(own)
-        seconds[label] = monotonic() - started
+        taken[label] = take(metric, some, setting.source)
     for model in setting.models:
         for other in setting.metrics:
             judged[f"{other} + {model}"] = {
                 name: _standard(judged[other][name]) + _standard(judged[model][name])
                 for name in names
             }
+            taken[f"{other} + {model}"] = taken[other] + taken[model]
     return Findings(
         [
             Measured(f"mean of {len(names)} sets: Spearman", _mean(own, ratings), label, limit)
             for label, own in judged.items()
         ],
-        _notes(names, seconds, sum(map(len, drawn.values()))),
-        [_by_set(judged, ratings)],
+        _notes(names),
+        [_by_set(judged, ratings), _by_judge(judged, ratings, taken, setting.prices)],
     )
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What an answer takes: seconds, and tokens of a language model, None where none is asked."""
+
+    seconds: float
+    tokens_in: float | None = None
+    tokens_out: float | None = None
+
+    def __add__(self, other: Taken) -> Taken:
+        def total(one: float | None, two: float | None) -> float | None:
+            return one if two is None else two if one is None else one + two
+
+        return Taken(
+            self.seconds + other.seconds,
+            total(self.tokens_in, other.tokens_in),
+            total(self.tokens_out, other.tokens_out),
+        )
+
+    def cost(self, prices: tuple[float | None, float | None]) -> float | None:
+        """Of a thousand answers."""
+        if self.tokens_in is None or self.tokens_out is None:
+            return None
+        used = Usage(0, 0, round(1000 * self.tokens_in), round(1000 * self.tokens_out))
+        return used.cost(Budget(price_in=prices[0], price_out=prices[1]))
+
+
+def take(metric: Metric, samples: Sequence[Sample], source: ModelSource | None) -> Taken:
+    """Judges the samples, the first of them to load what is needed, and measures the others."""
+    first, *rest = [list(metric.ask(sample)) for sample in samples]
+    asked = [question for own in rest for question in own]
+    name = metric.models().get("model", "")
+    with tempfile.TemporaryDirectory() as place:
+        found = source or Models(servers=Servers(record=Path(place) / "requests.sqlite"))
+        if metric.name != "llm-judge":
+            answerer = Answerer(found, None)
+            answerer.answer(first)
+            started = monotonic()
+            answerer.answer(asked)
+            return Taken((monotonic() - started) / len(rest))
+        model = found.load(name)
+        list(model.answer(first))
+        before, started = _tokens(found, name, model), monotonic()
+        list(model.answer(asked))
+        seconds, after = monotonic() - started, _tokens(found, name, model)
+    if before is None or after is None:
+        return Taken(seconds / len(rest))
+    sent = (after[0] - before[0]) / len(rest)
+    came = (after[1] - before[1]) / len(rest) if is_server(name) else len(asked) / len(rest)
+    return Taken(seconds / len(rest), sent, came)
+
+
+def _tokens(source: ModelSource, name: str, model: object) -> tuple[int, int] | None:
+    """Tokens that a model has read and written so far; None where it does not say. A local one
+    writes none: the probabilities of the next token are enough, and count as one."""
+    if is_server(name) and isinstance(source, Models):
+        return source.servers.usage.tokens_in, source.servers.usage.tokens_out
+    read = getattr(model, "tokens_read", None)
+    return None if read is None else (read, 0)
 
 
 def _rated(samples: Iterable[Sample]) -> list[Sample]:
@@ -109,11 +185,39 @@ def _by_set(judged: Mapping[str, Mapping[str, Floats]], ratings: Mapping[str, Fl
     return Table("Spearman with the mean rating", header, tuple(rows))
 
 
-def _notes(names: Sequence[str], seconds: Mapping[str, float], answers: int) -> list[str]:
-    slow = [f"{label} {1000 * took / answers:.0f} s" for label, took in seconds.items()]
+def _by_judge(
+    judged: Mapping[str, Mapping[str, Floats]],
+    ratings: Mapping[str, Floats],
+    taken: Mapping[str, Taken],
+    prices: tuple[float | None, float | None],
+) -> Table:
+    rows = tuple(
+        (
+            label,
+            _mean(own, ratings),
+            taken[label].seconds,
+            taken[label].tokens_in,
+            taken[label].tokens_out,
+            taken[label].cost(prices),
+        )
+        for label, own in judged.items()
+    )
+    header = (
+        "judge",
+        "mean Spearman",
+        "seconds per answer",
+        "tokens in per answer",
+        "tokens out per answer",
+        "cost of a thousand answers",
+    )
+    return Table("What an answer takes", header, rows)
+
+
+def _notes(names: Sequence[str]) -> list[str]:
     quoted = "; ".join(f"{name}: {SETS[name].who}" for name in names if name in SETS)
     return [
-        f"time for a thousand answers in this run, cached ones included: {', '.join(slow)}",
+        f"seconds and tokens: the mean over {TIMED} answers, past every cache, one after the other"
+        " on a local model, with the model loaded. A local model writes one token for a rating",
         "with 40 answers a set, a correlation is known to about .3: compare means, not sets",
         "judge has seen ratings of these sets; dialeval study judge leaves each out",
         f"best learned and best LLM are quoted, on whole sets: {quoted}",
@@ -131,5 +235,6 @@ STUDY = Study(
     metrics=("judge",),
     takes_sets=True,
     takes_limit=True,
+    takes_prices=True,
     cost="a quarter of an hour with 1.5 B parameters on two idle cores",
 )

@@ -154,6 +154,7 @@ def run_study(
     systems: Sequence[str] = (),
     raters: Sequence[str] = (),
     sweep: bool = False,
+    prices: tuple[float | None, float | None] = (None, None),
     source: ModelSource | None = None,
     progress: Progress = silent,
 ) -> StudyResult:
@@ -178,6 +179,8 @@ def run_study(
         raise UsageError(
             f"the study {study.name!r} asks no chatbot: leave out --systems, --raters and --sweep"
         )
+    if prices != (None, None) and not study.takes_prices:
+        raise UsageError(f"the study {study.name!r} counts no tokens: leave out the prices")
     if draw and not study.draws:
         raise UsageError(f"the study {study.name!r} has no picture: leave out --plot")
     asked = tuple(models) or study.models
@@ -203,6 +206,7 @@ def run_study(
         systems=tuple(systems),
         raters=tuple(raters),
         sweep=sweep,
+        prices=prices,
     )
     findings = study.measure(setting)
     published = (*study.published, *findings.published)

@@ -193,6 +193,7 @@ class Setting:
     sweep      whether scorers are also trained with other values of their options
     draw       whether a picture is wanted
     limit      answers of each set, drawn at random, where a study takes a part; 0: its own
+    prices     of a million tokens that are sent and that come back, where a study counts tokens
     """
 
     data: Mapping[str, Path] = field(default_factory=dict)
@@ -209,6 +210,7 @@ class Setting:
     systems: tuple[str, ...] = ()
     raters: tuple[str, ...] = ()
     sweep: bool = False
+    prices: tuple[float | None, float | None] = (None, None)
 
     def score(
         self,
@@ -249,6 +251,7 @@ class Study:
     takes_limit  whether `--limit` says how many answers of each set are drawn
     takes_systems  whether it asks chatbots, and `-o` names a folder for all that it writes
     trains     whether it trains scorers, whose sizes `--pairs` and `--seeds` say
+    takes_prices  whether it counts tokens, and `--price-in` and `--price-out` say what they cost
     draws      whether it has a picture
     differs    what is known to differ from the paper, and why
     cost       how long it takes on a CPU the first time, where that is more than seconds
@@ -270,6 +273,7 @@ class Study:
     takes_limit: bool = False
     takes_systems: bool = False
     trains: bool = False
+    takes_prices: bool = False
     draws: bool = False
     differs: tuple[str, ...] = ()
     cost: str = ""
