@@ -455,6 +455,15 @@ _ENTRIES = (
         base="minilm-l6",
     ),
     Entry(
+        "grade-minilm-l6",
+        "judge",
+        "CC-BY-NC-SA-4.0",
+        "GRADE on minilm-l6, glove-50d and ConceptNet, trained on DailyDialog",
+        Package("adapters/grade-minilm-l6"),
+        680_000,
+        base="minilm-l6",
+    ),
+    Entry(
         "judge-corpus-minilm-l6",
         "judge",
         "CC-BY-NC-SA-4.0",
