@@ -37,7 +37,11 @@ def builtin_checks() -> list:
     ]
 
 
-BUILTIN = [name for name in METRICS.names() if not METRICS.is_plugin(name)]
+BUILTIN = [
+    "llm-judge:model=m" if name == "llm-judge" else name
+    for name in METRICS.names()
+    if not METRICS.is_plugin(name)
+]
 
 
 @pytest.mark.parametrize("check", builtin_checks())

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -21,11 +23,13 @@ from made_up import Asking, Floored, LengthModels, samples, two_terms
 from ray_metrics import Deadly, MissingElsewhere, OtherWeightsElsewhere, Shelved, Slow
 
 import dialeval
+from dialeval.chat_http.asking import Asking as ChatAsking
 from dialeval.cli import main
 from dialeval.engine.job import Job
 from dialeval.errors import JobError
 from dialeval.examples import four_bots
 from dialeval.metrics.composition_file import save_composition
+from dialeval.models.chat_judge import Servers
 from dialeval.readers import pieces
 from dialeval.registry import make_metric
 from dialeval.storage import samples_to_table
@@ -37,6 +41,7 @@ from dialeval.engine.ray import _start_here, cluster, connect  # noqa: E402
 from dialeval.engine.ray_job import TRIES, RayJob  # noqa: E402
 
 TESTS = Path(__file__).parent.parent
+KEY, KEY_ENV = "sk-of-the-workers-0123456789", "DIALEVAL_TEST_KEY"
 OF_THE_ENGINE = {"engine", "files", "sha256"}
 """What a manifest says of how it was made; the rest is the same."""
 
@@ -51,6 +56,7 @@ def started():
         patch.setenv(mark, "1")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), *sys.path]))
         patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv(KEY_ENV, KEY)
         patch.delenv("RAY_ADDRESS", raising=False)
         with cluster(workers=2):
             yield
@@ -387,3 +393,25 @@ def test_control_c_ends_the_workers_and_frees_the_directory(tmp_path, driver):
     assert wait_until(lambda: not any(process.exists() for process in working))
     with pytest.raises(dialeval.UsageError, match="unfinished run with other"):
         dialeval.score(samples(9), [Floored()], out=tmp_path / "run")
+
+
+def test_a_server_is_asked_by_workers_with_the_key_of_their_environment(tmp_path, monkeypatch):
+    """The cluster was started with the key in its environment; nothing that is sent holds it."""
+    from systems.loopback import serving
+
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
+    asking = ChatAsking(key_env=KEY_ENV)
+    servers = Servers(asking, record=tmp_path / "requests.sqlite")
+    with serving() as server:
+        server.log_probs = {"4": math.log(0.5), "2": math.log(0.5)}
+        metric = f"llm-judge:model={server.address}"
+        data = [dialeval.Sample(f"s{n}", (dialeval.Turn(f"Hi {n}."),), "Hello.") for n in range(6)]
+        run = dialeval.score(
+            data, [metric], out=tmp_path / "ray", on="ray", workers=2, servers=servers
+        )
+        assert run.scores(metric) == pytest.approx([3.0] * 6, abs=1e-6)
+        assert sum(server.asked.values()) == 6
+        assert set(server.keys) == {f"Bearer {KEY}"}
+    assert KEY.encode() not in pickle.dumps(Servers(asking))
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in content for content in written)
