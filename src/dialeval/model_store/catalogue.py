@@ -464,6 +464,15 @@ _ENTRIES = (
         base="minilm-l6",
     ),
     Entry(
+        "deb-minilm-l6",
+        "judge",
+        "CC-BY-NC-SA-4.0",
+        "DEB on minilm-l6: next utterances, trained on DailyDialog++ and DailyDialog",
+        Package("adapters/deb-minilm-l6"),
+        410_000,
+        base="minilm-l6",
+    ),
+    Entry(
         "judge-corpus-minilm-l6",
         "judge",
         "CC-BY-NC-SA-4.0",
