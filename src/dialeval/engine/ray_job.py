@@ -16,8 +16,8 @@ A worker that dies costs the block it had in hand, which another one scores agai
 costs `TRIES` workers ends the job.
 
 Plain actors and tasks rather than Ray Data: for each block, its executor takes twenty times the
-processor time here, samples pass through shared memory, and its pool repeats a block that kills
-workers without end (`benchmarks/ray_workers.py --executors`, docs/scaling.md).
+processor time here, and samples pass through shared memory (`benchmarks/ray_workers.py
+--executors`, docs/scaling.md).
 """
 
 from __future__ import annotations
