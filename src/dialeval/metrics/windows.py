@@ -6,9 +6,10 @@ of at most 45 words, and each is judged by itself:
     s = 2/3 mean of s_i + 1/3 smallest s_i               s_i: what a judge says of window i
 
 `judge` calls an answer of more than 45 words long; for the other metrics it has more than 100, so
-that they are what their papers compared on answers as people rated them. At most 12 windows are
-read: of a longer answer the first and the last ones, and others at even distances. The note of the
-score has the number of words that were not read.
+that they are what their papers compared on answers as people rated them. (With 45 the agreement of
+`mme-crs` on left-out sets was .322 instead of .324; the number was chosen after that.) At most 12
+windows are read: of a longer answer the first and the last ones, and others at even distances. The
+note of the score has the number of words that were not read.
 
 A language model reads the whole answer in one pass, so that windows are groups of its tokens. It
 finds almost any text likely that goes on for long: `banana banana banana` most of all. So no window
