@@ -86,10 +86,8 @@ def test_what_is_measured_as_the_metric_asks_is_what_the_metric_hears(tmp_path, 
     card = learn(corpus, tmp_path / "mine", encoder, epochs=1)
     metric = make_metric("mme-specificity", model=str(tmp_path / "mine"), tokens=12)
     pairs = load_pairs([corpus], "last")
-    questions = [
-        metric.question(Sample("s", (), text))
-        for text in dict.fromkeys(pairs.responses(pairs.test))
-    ]
+    texts = dict.fromkeys(pairs.responses(pairs.test))
+    questions = [one for text in texts for one in metric.questions(Sample("s", (), text))]
     found = Answerer(Models("cpu"), None).answer(questions)
     log_probs = [p for question in questions for p in TokenLogProbs.read(found[question]).log_probs]
     assert card.scores["perplexity on test, as the metric asks"] == pytest.approx(
