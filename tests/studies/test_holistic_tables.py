@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from made_up import HolisticModels
-from scipy.stats import pearsonr
+from scipy.stats import pearsonr, spearmanr
 
 from dialeval.errors import UsageError
 from dialeval.metrics.diversity import ngram_entropy
@@ -46,7 +46,9 @@ def test_what_the_release_allows_is_the_papers_and_the_cases_are_found(here):
     # three rows of the same number: two modes of the tuned model, and published beside each
     by = [by for by, _ in of(result, "Table 3, GPT-2 w/ fine-tuning: Pearson")]
     assert by == ["smollm2-135m-dialogue, mode=paper", "smollm2-135m-dialogue, mode=released"]
-    assert all(row.ours is not None for row in result.rows)
+    # Tables 5 and 6 are quoted where nobody rated groups: 18 and 15 numbers
+    quoted = [row.what[:7] for row in result.rows if row.ours is None]
+    assert quoted == ["Table 5"] * 18 + ["Table 6"] * 15
 
 
 def test_figures_have_people_from_0_to_1_and_noise_on_them(here, tmp_path):
@@ -66,26 +68,53 @@ def test_figures_have_people_from_0_to_1_and_noise_on_them(here, tmp_path):
     assert all(row.value is None and not row.must_match for row in quoted)
 
 
-def test_figure_3_takes_the_ratings_of_ones_own_raters(here, tmp_path):
+@pytest.fixture
+def rated(tmp_path):
+    """Twelve groups of five answers, their ratings by three people, and the file of both."""
     draw = np.random.default_rng(0)
     groups = [[" ".join(draw.choice(list("abcdef"), 4)) for _ in range(5)] for _ in range(12)]
-    ratings = draw.integers(1, 6, 12).tolist()
+    ratings = draw.integers(1, 6, (12, 3))
     with (tmp_path / "rated.jsonl").open("w") as file:
-        for number, (answers, rating) in enumerate(zip(groups, ratings, strict=True)):
+        for number, (answers, given) in enumerate(zip(groups, ratings.tolist(), strict=True)):
             record = {
                 "id": f"q{number}/diversity-ws",
                 "dialogue": f"q{number}",
                 "variants": [{"query": "q", "response": answer} for answer in answers],
-                "ratings": {"diversity": {"values": [rating], "scale": [1, 5]}},
+                "ratings": {"diversity": {"values": given, "scale": [1, 5]}},
             }
             file.write(json.dumps(record) + "\n")
-    sets = [str(tmp_path / "rated.jsonl")]
+    return groups, ratings, [str(tmp_path / "rated.jsonl")]
+
+
+def test_figure_3_takes_the_ratings_of_ones_own_raters(here, rated):
+    groups, ratings, sets = rated
     result = run_study(find_study("holistic-figures"), source=Models(), sets=sets, draw=True)
     for n in (1, 2, 3):
         ((by, value),) = of(result, f"Figure 3, WS, {n}-grams: Pearson")
-        expected = pearsonr([ngram_entropy(group, n) for group in groups], ratings).statistic
+        entropies = [ngram_entropy(group, n) for group in groups]
+        expected = pearsonr(entropies, ratings.mean(axis=1)).statistic
         assert (by, value) == ("your raters", pytest.approx(expected))
     assert "figure-3.svg" in result.pictures
+
+
+def test_tables_5_and_6_are_those_of_ones_own_raters(here, rated):
+    groups, ratings, sets = rated
+    result = run_study(find_study("holistic-tables"), source=Models(), sets=sets)
+    entropies = [ngram_entropy(group, 2) for group in groups]
+    ((_, value),) = of(result, "Table 5, WS, 2-grams: Spearman")
+    assert value == pytest.approx(spearmanr(entropies, ratings.mean(axis=1)).statistic)
+    alone = [
+        pearsonr(ratings[:, place], np.delete(ratings, place, axis=1).mean(axis=1)).statistic
+        for place in range(3)
+    ]
+    ((_, mean),) = of(result, "Table 6, WS: Pearson, mean")
+    ((_, largest),) = of(result, "Table 6, WS: Pearson, max")
+    ((_, variance),) = of(result, "Table 6, WS: human variance")
+    assert (mean, largest) == (pytest.approx(np.mean(alone)), pytest.approx(max(alone)))
+    assert variance == pytest.approx(ratings.var(axis=1).mean())
+    printed = {row.what: row.published.printed for row in result.rows if row.published}
+    assert printed["Table 6, WS: human variance"] == "0.68"
+    assert printed["Table 6, CTG: Spearman, max"] == "0.81"
 
 
 @pytest.mark.parametrize("study", ["holistic-tables", "holistic-figures"])

@@ -1,4 +1,4 @@
-"""HolisticEval's Tables 2, 3, 4, 7 and 8, and its Figures 1 to 3 (Pang et al., ACL 2020).
+"""HolisticEval's Tables 2 to 8 (Pang et al., ACL 2020).
 
 Tables 3 and 4 hold three kinds of rows against the ratings of ten people: a language model as it
 is, the same tuned to dialogues, and (Table 3) RUBER with BERT; below them the raters themselves.
@@ -13,11 +13,12 @@ sample 9 of the self-consistency set of CTG. What the human scores of 0.20 are i
 (.206; from 1 to 5 it would be .275). In Table 7 it is the 1 of the first rater over 5; the mean of
 the ten is 2.5.
 
-Table 8 is read off the released predictions, where they can be used, and by the inference model.
+Tables 5 and 6 need ratings of diversity, which were not released: `--set FILE` takes those of your
+own raters (`dialeval rate --qualities diversity`). Table 5 correlates the n-gram entropy of a group
+of answers with the mean rating; Table 6 holds each rater against the mean of the others, and has
+the variance over the raters of a group, averaged over the groups.
 
-Figures: human axis from 0 to 1, with noise of N(0, 0.05^2) on it, as the caption of Figure 1 says.
-Figure 3 needs ratings of diversity, which were not released: `--set FILE` takes those of your own
-raters (`dialeval rate --qualities diversity`), one panel for each group of paraphrases.
+Table 8 is read off the released predictions, where they can be used, and by the inference model.
 """
 
 from __future__ import annotations
@@ -30,11 +31,10 @@ import dialeval
 from dialeval.agreement.coefficient import largest_of, mean_of
 from dialeval.agreement.correlation import Name, correlations
 from dialeval.agreement.rated import ratings_table
-from dialeval.agreement.raters import leave_one_out
+from dialeval.agreement.raters import human_variance, leave_one_out
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.metrics.diversity import HOLISTIC_EVAL, ngram_entropy
-from dialeval.pictures import Drawing, scatter_plot, small_multiples
 from dialeval.probe.plan import kind_of
 from dialeval.registry import make_metric
 from dialeval.sample import Sample
@@ -46,7 +46,7 @@ from dialeval.studies.holistic_consistency import (
     TABLE_8,
     contradictions_of,
 )
-from dialeval.studies.holistic_ratings import CITED, FILES
+from dialeval.studies.holistic_ratings import CITED, COLUMNS, FILES
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
 NAMES: tuple[Name, ...] = ("pearson", "spearman")
@@ -134,9 +134,11 @@ def measure(setting: Setting) -> Findings:
     measured += table_2(files["coherence"])
     for scored in files.values():
         measured += rating_table_rows(scored)
+    measured += diversity_rows(setting.sets)
     measured += consistency_rows(setting)
+    which = "every row" if setting.sets else f"every row but Tables 5 and 6. {NO_GROUPS}"
     notes = [
-        "ran: every row. Published numbers of GPT-2 and RUBER+BERT belong to weights that are not"
+        f"ran: {which}. Published numbers of GPT-2 and RUBER+BERT belong to weights that are not"
         " to be had, so ours need not match; those of the raters and of the WordNet row of Table 8"
         " must.",
     ]
@@ -237,69 +239,6 @@ def table_7(samples: Sequence[Sample], values: Sequence[float | None], by: str) 
     ]
 
 
-def _published() -> tuple[Published, ...]:
-    def pair(what: str, numbers: str, source: str, must_match: bool) -> list[Published]:
-        return [
-            Published(f"{what}: {name.capitalize()}", number, source, must_match)
-            for name, number in zip(NAMES, numbers.split(), strict=True)
-        ]
-
-    case = [
-        Published("Table 2: human score", "0.20", "Table 2", must_match=False),
-        Published("Table 2: RUBER", "0.97", "Table 2", must_match=False),
-        Published("Table 2: coherence", "0.19", "Table 2", must_match=False),
-    ]
-    for table, rows, raters in TABLES.values():
-        for who, numbers in rows.items():
-            case += pair(f"{table}, {who}", numbers, table, False)
-        for who, numbers in raters.items():
-            case += pair(f"{table}, {who}", numbers, table, True)
-    case += [
-        Published("Table 7: human score", "0.20", "Table 7", must_match=False),
-        Published("Table 7: self-consistency", "0.09", "Table 7", must_match=False),
-    ]
-    for name, printed in TABLE_8.items():
-        case += pair(f"Table 8, {name}", " ".join(printed), "Table 8", name == "WS")
-    return tuple(case)
-
-
-NEEDS = (
-    Data(
-        "holistic",
-        (*FILES.values(), *(f"self_consistency/{folder}" for folder in SETS.values())),
-    ),
-)
-DIFFERS = (
-    "The authors fine-tuned GPT-2 (12 layers); their weights cannot be fetched any more. Ours is"
-    f" {UNTUNED}, tuned to DailyDialog as {TUNED}.",
-    "RUBER+BERT is our scorer on MiniLM, trained on DailyDialog, without references.",
-    "Table 3's own numbers are most likely those of mode=released, which does not divide by the"
-    " length; minus the number of words alone gives .448 / .494 on coherence and .628 / .648 on"
-    " fluency (dialeval study holistic-length).",
-    "How Tables 2 and 7 scaled the human score is not said; neither is it the same in both.",
-    "The rows baseline and CTG of Table 8 cannot be repeated from the release: its predictions"
-    ' hold every turn against the literal text "YOUR SCORE:".',
-    "Tables 5 and 6 need ratings of diversity, which were not released; dialeval rate collects your"
-    " own. Table 9 is dialeval study holistic-raters.",
-)
-
-STUDY = Study(
-    name="holistic-tables",
-    paper=HOLISTIC_EVAL,
-    cited=CITED,
-    repeats="HolisticEval, Tables 2, 3, 4, 7 and 8: published, and ours with three models",
-    needs=NEEDS,
-    models=(UNTUNED, TUNED, INFERENCE),
-    asks=("bert-ruber-minilm-l6",),
-    published=_published(),
-    differs=DIFFERS,
-    cost="five minutes",
-    measure=measure,
-)
-
-
-NOISE = 0.05
-"""The standard deviation of the jitter on human ratings, in the caption of Figure 1."""
 ORDERS = (1, 2, 3)
 GROUPS = {"random": "Baseline", "ws": "WS", "ctg": "CTG"}
 TABLE_5 = {
@@ -307,82 +246,38 @@ TABLE_5 = {
     "WS": "0.77 0.69 0.76 0.67 0.71 0.61",
     "CTG": "0.72 0.72 0.72 0.72 0.66 0.66",
 }
-
-
-def unit(values: Sequence[float | None], scale: tuple[float, float]) -> list[float]:
-    """Ratings from 0 to 1, as section 4.5 has them; NaN where there is none."""
-    low, high = scale
-    return [float("nan") if value is None else (value - low) / (high - low) for value in values]
-
-
-def measure_figures(setting: Setting) -> Findings:
-    chosen_models(setting)
-    measured: list[Measured] = []
-    panels: dict[str, list[Drawing]] = {}
-    files = score_files(setting) if "holistic" in setting.data else {}
-    for number, scored in enumerate(files.values(), 1):
-        human = unit(scored.human, (1.0, 5.0))
-        for who, by, values in scored.columns:
-            if who == RUBER or not by.endswith("mode=paper"):
-                continue
-            (r,) = correlations(values, human, names=("pearson",)).values()
-            what = f"Figure {number}, {who}: Pearson"
-            measured.append(Measured(what, r.value, by, r.n, r.reason))
-            if setting.draw:
-                title = f"{who.removeprefix('GPT-2 ')} ({by.partition(',')[0]})"
-                panels.setdefault(f"figure-{number}", []).append(
-                    _panel(values, human, title, f"{scored.quality}", r.value)
-                )
-    for group, samples in rated_groups(setting.sets).items():
-        human = unit([s.ratings["diversity"].mean for s in samples], _scale(samples))
-        for n in ORDERS:
-            texts = [[variant.response for variant in sample.variants] for sample in samples]
-            values = [ngram_entropy(text, n) for text in texts]
-            for name, one in correlations(values, human, names=NAMES).items():
-                what = f"Figure 3, {group}, {n}-grams: {name.capitalize()}"
-                measured.append(Measured(what, one.value, "your raters", one.n, one.reason, False))
-                if setting.draw and name == "pearson":
-                    panels.setdefault("figure-3", []).append(
-                        _panel(values, human, f"{group}, {n}-grams", "entropy", one.value)
-                    )
-    drawings = {
-        name: small_multiples(some, columns=3 if name == "figure-3" else 2, title=_TITLES[name])
-        for name, some in panels.items()
-    }
-    notes = [] if setting.sets else ["Figure 3 is quoted, not run: --set FILE takes rated groups."]
-    if not files:
-        notes.append("Figures 1 and 2 are quoted, not run: dialeval data get holistic")
-    whole = small_multiples(list(drawings.values()), columns=1) if drawings else None
-    pictures = {f"{name}.svg": drawing for name, drawing in drawings.items()}
-    return Findings(measured, notes, drawing=whole, pictures=pictures)
-
-
-_TITLES = {
-    "figure-1": "Figure 1: context coherence and human ratings",
-    "figure-2": "Figure 2: response fluency and human ratings",
-    "figure-3": "Figure 3: n-gram entropy and human ratings",
+"""Pearson and Spearman for n = 1, 2, 3."""
+TABLE_6 = {
+    "Baseline": "0.21 0.51 0.23 0.65 0.93",
+    "WS": "0.78 0.89 0.78 0.92 0.68",
+    "CTG": "0.78 0.86 0.79 0.81 0.69",
 }
+"""Raters: Pearson, mean and max, Spearman, mean and max; their variance."""
+VARIANCE = "human variance"
+NO_GROUPS = "These need groups of answers that people rated: --set ratings.db"
 
 
-def _panel(
-    values: Sequence[float | None],
-    human: Sequence[float],
-    title: str,
-    label: str,
-    r: float | None,
-) -> Drawing:
-    x = [float("nan") if value is None else value for value in values]
-    shown = "r is undefined" if r is None else f"r = {r:.2f}"
-    return scatter_plot(
-        x,
-        human,
-        title=title,
-        x_label=label,
-        y_label="human rating",
-        note=shown,
-        y_range=(0.0, 1.0),
-        y_noise=NOISE,
-    )
+def diversity_rows(sets: Sequence[str]) -> list[Measured]:
+    """Tables 5 and 6, of the rated groups in these files."""
+    rows = []
+    for group, samples in rated_groups(sets).items():
+        human = [sample.ratings["diversity"].mean for sample in samples]
+        for n in ORDERS:
+            rows += entropy_rows("Table 5", group, n, samples, human)
+        ratings, names = ratings_table(samples, "diversity")
+        raters = leave_one_out(ratings, names)
+        found = [
+            summary([getattr(rater, name) for rater in raters])
+            for name in NAMES
+            for summary in (mean_of, largest_of)
+        ]
+        rows += [
+            Measured(f"Table 6, {group}: {column}", one.value, OWN, len(samples), one.reason, False)
+            for column, one in zip(
+                (*COLUMNS, VARIANCE), (*found, human_variance(ratings)), strict=True
+            )
+        ]
+    return rows
 
 
 def rated_groups(sets: Sequence[str]) -> Mapping[str, list[Sample]]:
@@ -407,52 +302,104 @@ def group_name(sample: Sample, path: str) -> str:
     return GROUPS.get(by, by or Path(path).stem)
 
 
-def _scale(samples: Sequence[Sample]) -> tuple[float, float]:
-    scale = samples[0].ratings["diversity"].scale
-    if scale is not None:
-        return scale
-    values = [v for s in samples for v in s.ratings["diversity"].values if v is not None]
-    return min(values), max(values)
+OWN = "your raters"
 
 
-FIGURES = Study(
-    name="holistic-figures",
+def entropies(samples: Sequence[Sample], n: int) -> list[float | None]:
+    return [ngram_entropy([v.response for v in sample.variants], n) for sample in samples]
+
+
+def entropy_rows(
+    table: str, group: str, n: int, samples: Sequence[Sample], human: Sequence[float | None]
+) -> list[Measured]:
+    return [
+        Measured(_entropy(table, group, n, name), one.value, OWN, one.n, one.reason, False)
+        for name, one in correlations(entropies(samples, n), human, names=NAMES).items()
+    ]
+
+
+def _entropy(table: str, group: str, n: int, name: str) -> str:
+    return f"{table}, {group}, {n}-grams: {name.capitalize()}"
+
+
+def published_entropies(table: str) -> list[Published]:
+    return [
+        Published(
+            _entropy(table, group, n, name),
+            numbers.split()[2 * (n - 1) + i],
+            "Table 5",
+            must_match=False,
+        )
+        for group, numbers in TABLE_5.items()
+        for n in ORDERS
+        for i, name in enumerate(NAMES)
+    ]
+
+
+def _published() -> tuple[Published, ...]:
+    def pair(what: str, numbers: str, source: str, must_match: bool) -> list[Published]:
+        return [
+            Published(f"{what}: {name.capitalize()}", number, source, must_match)
+            for name, number in zip(NAMES, numbers.split(), strict=True)
+        ]
+
+    case = [
+        Published("Table 2: human score", "0.20", "Table 2", must_match=False),
+        Published("Table 2: RUBER", "0.97", "Table 2", must_match=False),
+        Published("Table 2: coherence", "0.19", "Table 2", must_match=False),
+    ]
+    for table, rows, raters in TABLES.values():
+        for who, numbers in rows.items():
+            case += pair(f"{table}, {who}", numbers, table, False)
+        for who, numbers in raters.items():
+            case += pair(f"{table}, {who}", numbers, table, True)
+    case += [
+        Published("Table 7: human score", "0.20", "Table 7", must_match=False),
+        Published("Table 7: self-consistency", "0.09", "Table 7", must_match=False),
+    ]
+    case += published_entropies("Table 5")
+    case += [
+        Published(f"Table 6, {group}: {column}", number, "Table 6", must_match=False)
+        for group, numbers in TABLE_6.items()
+        for column, number in zip((*COLUMNS, VARIANCE), numbers.split(), strict=True)
+    ]
+    for name, printed in TABLE_8.items():
+        case += pair(f"Table 8, {name}", " ".join(printed), "Table 8", name == "WS")
+    return tuple(case)
+
+
+NEEDS = (
+    Data(
+        "holistic",
+        (*FILES.values(), *(f"self_consistency/{folder}" for folder in SETS.values())),
+    ),
+)
+DIFFERS = (
+    "The authors fine-tuned GPT-2 (12 layers); their weights cannot be fetched any more. Ours is"
+    f" {UNTUNED}, tuned to DailyDialog as {TUNED}.",
+    "RUBER+BERT is our scorer on MiniLM, trained on DailyDialog, without references.",
+    "Table 3's own numbers are most likely those of mode=released, which does not divide by the"
+    " length; minus the number of words alone gives .448 / .494 on coherence and .628 / .648 on"
+    " fluency (dialeval study holistic-length).",
+    "How Tables 2 and 7 scaled the human score is not said; neither is it the same in both.",
+    "The rows baseline and CTG of Table 8 cannot be repeated from the release: its predictions"
+    ' hold every turn against the literal text "YOUR SCORE:".',
+    "Tables 5 and 6 need ratings of diversity, which were not released: --set takes those of your"
+    " own raters. Table 9 is dialeval study holistic-raters.",
+)
+
+STUDY = Study(
+    name="holistic-tables",
     paper=HOLISTIC_EVAL,
     cited=CITED,
-    repeats="HolisticEval, Figures 1 to 3: metrics against people, drawn as in the paper",
+    repeats="HolisticEval, Tables 2 to 8: published, and ours with three models; Tables 5 and 6 of"
+    " groups that your raters rated",
     needs=NEEDS,
     models=(UNTUNED, TUNED, INFERENCE),
     takes_sets=True,
-    draws=True,
-    published=(
-        *(
-            Published(
-                f"Figure {number}, {who}: Pearson",
-                TABLES[quality][1][who].split()[0],
-                TABLES[quality][0],
-                must_match=False,
-            )
-            for number, quality in ((1, "coherence"), (2, "fluency"))
-            for who in (WITHOUT, WITH)
-        ),
-        *(
-            Published(
-                f"Figure 3, {group}, {n}-grams: {name.capitalize()}",
-                numbers.split()[2 * (n - 1) + i],
-                "Table 5",
-                must_match=False,
-            )
-            for group, numbers in TABLE_5.items()
-            for n in ORDERS
-            for i, name in enumerate(NAMES)
-        ),
-    ),
-    differs=(
-        DIFFERS[0],
-        "Figure 3 and Table 5 rest on ratings of diversity that were not released: --set FILE takes"
-        " groups that your own raters rated.",
-        "Which axis is which is not said in the paper: here the metric is across, people are up.",
-    ),
+    asks=("bert-ruber-minilm-l6",),
+    published=_published(),
+    differs=DIFFERS,
     cost="five minutes",
-    measure=measure_figures,
+    measure=measure,
 )

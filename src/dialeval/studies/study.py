@@ -284,7 +284,7 @@ STUDIES = {
     "holistic-consistency-ws": "holistic_consistency:RELEASED",
     "holistic-consistency": "holistic_consistency",
     "holistic-tables": "holistic_tables",
-    "holistic-figures": "holistic_tables:FIGURES",
+    "holistic-figures": "holistic_figures",
     "holistic-length": "holistic_ratings:LENGTH",
     "ngram-entropy": "holistic_ratings:ENTROPY",
     "ws-substitutions": "ws_substitutions",
