@@ -179,6 +179,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "grade": "dialeval.metrics.corpus_judges:Grade",
         "deb": "dialeval.metrics.corpus_judges:Deb",
         "maude": "dialeval.metrics.corpus_judges:Maude",
+        "dyna-eval": "dialeval.metrics.corpus_judges:DynaEval",
         "predictive-engage": "dialeval.metrics.corpus_judges:PredictiveEngage",
         "usr": "dialeval.metrics.usr:Usr",
         "dialogrpt": "dialeval.metrics.dialog_rpt:DialogRpt",

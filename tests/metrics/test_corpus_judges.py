@@ -1,4 +1,4 @@
-"""`grade`, `deb`, `maude`, `predictive-engage`, `usr`: questions and formulas."""
+"""`grade`, `deb`, `maude`, `dyna-eval`, `predictive-engage`, `usr`: questions and formulas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dialeval.scores import Calibration
 JUDGED = ("grade", "deb", "maude", "predictive-engage")
 
 
-@pytest.mark.parametrize("spec", [*JUDGED, "usr", "usr:mode=released"])
+@pytest.mark.parametrize("spec", [*JUDGED, "dyna-eval", "usr", "usr:mode=released"])
 def test_it_is_a_metric(spec):
     dialeval.check_metric(make_metric(spec))
 
@@ -32,6 +32,17 @@ def test_a_judge_hears_all_turns_and_a_dialogue_is_the_mean_over_the_systems_tur
     asked = metric.ask(dialogue)
     assert asked == [Judge("m", ("a",), "b"), Judge("m", ("a", "b", "c"), "d")]
     assert metric.score(dialogue, [np.array([0.25]), np.array([0.75])]).value == 0.5
+
+
+def test_dyna_eval_reads_a_dialogue_whole():
+    metric = make_metric("dyna-eval:model=m")
+    said = (Turn("a", "user"), Turn("b", "system"), Turn("c", "user"))
+    assert metric.ask(Sample("s", said)) == [Judge("m", ("a", "b"), "c")]
+    assert metric.ask(Sample("s", said, "d")) == [Judge("m", ("a", "b", "c"), "d")]
+    assert metric.score(Sample("s", said), [np.array([0.25])]).value == 0.25
+    for nothing in (Sample("s", said[:1]), Sample("s", said, " ")):
+        assert metric.ask(nothing) == []
+        assert metric.score(nothing, []).value is None
 
 
 @pytest.mark.parametrize("use", TRAINED["default"])

@@ -13,6 +13,7 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.models.sentence_head import (
+    GraphHead,
     MeanHead,
     PairHead,
     SentenceHead,
@@ -80,10 +81,49 @@ def test_maude_takes_the_largest_state_over_the_turns():
     assert head(turns, torch.tensor([1]), response).item() == pytest.approx(states[0])
 
 
-@pytest.mark.parametrize("name", ["pair", "turns", "mean"])
+def by_hand(head: GraphHead, nodes: np.ndarray) -> float:
+    """DynaEval's graph, turn by turn: what each one hears from the turns around it."""
+    named = {name: value.detach().numpy() for name, value in head.named_parameters()}
+    h = head.lstm(torch.tensor(nodes)[None])[0][0].detach().numpy()
+    count, width = h.shape
+    relu = lambda x: np.maximum(x, 0)  # noqa: E731
+    by_relation = named["relations.weight"].reshape(8, width, width)
+    first, joined = [], []
+    for i in range(count):
+        around = [j for j in range(count) if abs(i - j) <= 4]
+        attention = np.exp([h[i] @ named["edges.weight"] @ h[j] for j in around])
+        attention /= attention.sum()
+        speaks = [(count - 1 - j) % 2 for j in range(count)]
+        kinds = [4 * speaks[i] + 2 * speaks[j] + (j > i) for j in around]
+        heard = attention[around.index(i)] * (named["itself.weight"] @ h[i] + named["itself.bias"])
+        for a, j, kind in zip(attention, around, kinds, strict=True):
+            heard = heard + a / kinds.count(kind) * by_relation[kind] @ h[j]
+        first.append(relu(heard))
+        joined.append(around)
+    states = []
+    for i in range(count):
+        mean = np.mean([first[j] for j in joined[i]], axis=0)
+        second = named["neighbours.weight"] @ mean + named["again.weight"] @ first[i]
+        states.append(np.concatenate([h[i], relu(second + named["again.bias"])]))
+    return float(named["layers.0.weight"][0] @ np.mean(states, axis=0) + named["layers.0.bias"][0])
+
+
+@pytest.mark.parametrize("count", [2, 3, 9])
+def test_dyna_eval_passes_messages_between_turns_as_the_formula_says(count):
+    torch.manual_seed(count)
+    head = GraphHead(3, (2,)).eval()
+    nodes = np.random.default_rng(count).normal(size=(count, 3)).astype(np.float32)
+    turns = torch.zeros(1, 11, 3)  # padded behind the last turn
+    turns[0, : count - 1] = torch.tensor(nodes[:-1])
+    turns[0, count:] = 7.0
+    logit = head(turns, torch.tensor([count - 1]), torch.tensor(nodes[-1:]))
+    assert logit.item() == pytest.approx(by_hand(head, nodes), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["pair", "turns", "graph", "mean"])
 def test_a_score_does_not_depend_on_what_is_scored_beside_it(name):
     torch.manual_seed(0)
-    units = {"pair": (3,), "turns": (3, 4), "mean": (4, 2)}[name]
+    units = {"pair": (3,), "turns": (3, 4), "graph": (3,), "mean": (4, 2)}[name]
     config = SentenceHeadConfig("deb", "encoder", name, 5, units, 4)
     model = SentenceHead(config.network(), config)
     generator = np.random.default_rng(0)

@@ -1,4 +1,5 @@
-"""`train deb`, `maude`, `usr-context`, `usr-fact`, `predictive-engage` with a tiny random BERT."""
+"""`train` of heads on sentence vectors (deb, maude, dyna-eval, usr-context, usr-fact,
+predictive-engage), with a tiny random BERT."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from dialeval.training.examples.daily_dialog_plus import (
 )
 from dialeval.training.examples.pair_corpus import Pair, with_random_responses
 from dialeval.training.learners.sentence_head import accuracy, area_under_curve, head_loss
-from dialeval.training.recipes import maude
+from dialeval.training.recipes import dyna_eval, maude
 from dialeval.training.recipes.usr import load_told
 from dialeval.training.run import train
 
@@ -97,6 +98,39 @@ def test_a_killed_training_of_maude_ends_with_the_same_head(tmp_path, base, corp
     learn(tmp_path / "killed")
     one, other = (tmp_path / name / "scorer.safetensors" for name in ("whole", "killed"))
     assert one.read_bytes() == other.read_bytes()
+
+
+def test_dyna_eval_learns_whole_dialogues_against_those_out_of_joint(tmp_path, base, corpus):
+    options = {"model": base, "dropout": 0.0, "learning_rate": 0.02} | FAST | {"epochs": 20}
+    card = train("dyna-eval", corpus, tmp_path / "out", **options)
+    assert card.data["dialogues to learn from"] > 20
+    assert card.scores["AUC on test, shuffled speakers"] is not None
+    shuffled = [(c, b, a, d) for a, b, c, d in DIALOGUES]
+    questions = [Judge(str(tmp_path / "out"), one[:-1], one[-1]) for one in (*DIALOGUES, *shuffled)]
+    found = Answerer(Models("cpu"), None).answer(questions)
+    scores = np.array([float(found[question][0]) for question in questions]).reshape(2, -1)
+    assert (scores[0] > scores[1]).mean() > 0.9
+
+
+def test_dyna_eval_puts_dialogues_out_of_joint_in_two_ways():
+    dialogue, other = ("a", "b", "c", "d", "e"), ("x", "y", "x", "y")
+    examples = dyna_eval._examples([dialogue, other], np.random.default_rng(0))
+    whole = [(*one.turns, one.response) for one in examples]
+    assert [one.target for one in examples] == [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
+    assert (whole[0], whole[3]) == (dialogue, other)
+    assert sum(one != two for one, two in zip(whole[1], dialogue, strict=True)) == 1
+    assert {*whole[1]} - {*dialogue} <= {"x", "y"}
+    moved = [place for place, turn in enumerate(whole[2]) if turn != dialogue[place]]
+    assert sorted(whole[2]) == sorted(dialogue)
+    assert len({place % 2 for place in moved}) == 1
+    assert whole[5] == other  # nobody says two things: another order is no wrong one
+
+
+def test_dialogues_that_are_too_short_for_dyna_eval_are_refused(tmp_path, base, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "nothing"))
+    short = write_dialogues(tmp_path / "short.jsonl", [dialogue[:3] for dialogue in DIALOGUES])
+    with pytest.raises(UsageError, match="two dialogues of 4 turns"):
+        train("dyna-eval", short, tmp_path / "out", model=base)
 
 
 def test_usr_learns_from_turns_and_from_facts(tmp_path, base, corpus):

@@ -1,20 +1,21 @@
 """Judges that learned from a corpus, without ratings of overall quality: `grade`, `deb`,
-`maude`, `predictive-engage`.
+`maude`, `dyna-eval`, `predictive-engage`.
 
 FULL (De Bruyn et al., 2022, Table 2) and DialEvalMetrics (Yeh et al., 2021) compare with them. The
 authors tuned BERT or read it whole; `dialeval train NAME` trains small heads on the frozen sentence
 vectors of any encoder (`models/sentence_head.py`, `models/grade.py`), so that their numbers are not
 the published ones. Where no judge is embedded, name yours: -m maude:model=DIR. c are the turns so
 far, r is the response. A dialogue as a whole scores the mean over its system's turns that something
-precedes.
+precedes; `dyna-eval` reads it whole.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dialeval.metrics.mme import JudgedMetric
 from dialeval.model_store.presets import model_option
+from dialeval.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,38 @@ class Maude(JudgedMetric):
     )
 
     model: str = model_option("maude", "the trained judge")
+
+
+@dataclass(frozen=True)
+class DynaEval(JudgedMetric):
+    """Probability that the dialogue goes as one of people, and was not put out of joint.
+
+        a_ij = softmax over j of h_i . W_e h_j        h = biLSTM(u_1 ... u_n)       |i - j| <= 4
+        g1_i = relu( sum over j of a_ij / c_i,r(ij) W_r(ij) h_j  +  a_ii W_0 h_i )
+        g2_i = relu( mean over j of W_1 g1_j  +  W_2 g1_i )
+        s = sigmoid( w . mean over i of [ h_i ; g2_i ] )
+
+    u are the sentence vectors of all turns and the response, r(ij) one of eight relations: the
+    speakers of both turns, and which is later. The judge learned whole dialogues against the same
+    ones with an utterance of another, and with what one speaker said in another order. A dialogue
+    is read whole, a response with all turns before it. Speakers are taken to alternate. The paper
+    trains the sentence encoder, too, and its judge ranks by a margin.
+    """
+
+    name = "dyna-eval"
+    needs = frozenset({"context"})
+    citation = (
+        "Zhang, Chen, D'Haro, Zhang, Friedrichs, Lee, Li: DynaEval: Unifying Turn and Dialogue"
+        " Level Evaluation. ACL 2021"
+    )
+
+    model: str = model_option("dyna-eval", "the trained judge")
+
+    def responses(self, sample: Sample) -> list[Sample]:
+        said = tuple(turn for turn in sample.turns if turn.text.strip())
+        if len(said) < 2 or not sample.turns[-1].text.strip():
+            return []
+        return [replace(sample, context=said[:-1], response=said[-1].text)]
 
 
 @dataclass(frozen=True)

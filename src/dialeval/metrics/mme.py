@@ -55,13 +55,16 @@ class JudgedMetric(Metric):
         return [self.question(window) for window in windowed(turn, JUDGED_WORDS, LONG)]
 
     def ask(self, sample: Sample) -> Sequence[Question]:
-        turns = judged_turns(sample, self.needs_context)
-        return [question for turn in turns for question in self.questions(turn)]
+        return [question for turn in self.responses(sample) for question in self.questions(turn)]
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         if not answers:
             return nothing_to_judge(sample)
-        return judged(windows_of(judged_turns(sample, self.needs_context)), answers)
+        return judged(windows_of(self.responses(sample)), answers)
+
+    def responses(self, sample: Sample) -> list[Sample]:
+        """Returns the responses that are judged, with the turns before them."""
+        return judged_turns(sample, self.needs_context)
 
     @property
     def needs_context(self) -> bool:

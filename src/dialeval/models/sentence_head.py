@@ -1,4 +1,5 @@
-"""Small heads on frozen sentence vectors: what `deb`, `maude`, `usr` and `predictive-engage` learn.
+"""Small heads on frozen sentence vectors: what `deb`, `maude`, `dyna-eval`, `usr` and
+`predictive-engage` learn.
 
 An encoder gives a vector for every turn and for the response, and is not trained. A head makes one
 logit of them; its sigmoid is the score. c is the context, r the response:
@@ -7,6 +8,8 @@ logit of them; its sigmoid is the score. c is the context, r the response:
            [c ; r ; |c - r| ; c * r] -> units -> 1, ReLU: next-utterance classification
     turns  p_i = P u_i, r' = P r; c = W max over i of biLSTM(p_1 ... p_n)_i, two layers
            [c ; r' ; |c - r'| ; c * r'] -> units -> 1, ReLU: MAUDE (Sinha et al., 2020, Eq. 3 to 5)
+    graph  h = biLSTM of all turns and the response; g_1 and g_2 by two steps over a graph of them
+           mean over the turns of [h ; g_2] -> 1: DynaEval (Zhang et al., 2021), see `GraphHead`
     mean   (q + r) / 2 -> 64 -> 32 -> 8 -> 1, tanh; q is the last turn: Predictive Engagement
            (Ghazarian et al., 2020). The softmax over two classes of the paper is the sigmoid of the
            difference of their logits
@@ -35,7 +38,7 @@ from dialeval.models.loading import choose_device
 from dialeval.models.pair_scorer import last_words, too_long
 from dialeval.question import Answer, Embed, Judge, Judgement, Question, cannot_answer
 
-HeadName = Literal["pair", "turns", "mean"]
+HeadName = Literal["pair", "turns", "graph", "mean"]
 BATCH = 512
 
 
@@ -94,6 +97,73 @@ class TurnsHead(torch.nn.Module):
         return logits
 
 
+WINDOW = 4
+"""Turns before and after one that it is joined to, in a graph of the turns."""
+
+
+class GraphHead(torch.nn.Module):
+    """The turns of a dialogue as a graph, the response the last of them.
+
+        a_ij = softmax over j of h_i . W_e h_j                      j from i - 4 to i + 4
+        g1_i = relu( sum over j of a_ij / c_i,r(ij) W_r(ij) h_j  +  a_ii W_0 h_i )
+        g2_i = relu( mean over j of W_1 g1_j  +  W_2 g1_i )
+
+    r(ij) is one of eight relations: who speaks turn i, who speaks turn j, and whether j comes after
+    i. c_i,r is how many turns i is joined to by r. Two speakers take turns. `units` is the width of
+    one direction of the LSTM.
+    """
+
+    def __init__(self, dimensions: int, units: Sequence[int], dropout: float = 0.0) -> None:
+        super().__init__()
+        [hidden] = units
+        width = 2 * hidden
+        self.lstm = torch.nn.LSTM(dimensions, hidden, bidirectional=True, batch_first=True)
+        self.edges = torch.nn.Linear(width, width, bias=False)
+        self.relations = torch.nn.Linear(width, 8 * width, bias=False)
+        self.itself = torch.nn.Linear(width, width)
+        self.neighbours = torch.nn.Linear(width, width, bias=False)
+        self.again = torch.nn.Linear(width, width)
+        self.layers = _layers([2 * width])
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(
+        self, turns: torch.Tensor, counts: torch.Tensor, response: torch.Tensor
+    ) -> torch.Tensor:
+        """As `PairHead.forward`."""
+        rows = torch.arange(len(turns), device=turns.device)
+        nodes = torch.cat([turns, torch.zeros_like(turns[:, :1])], dim=1)
+        nodes[rows, counts] = response.to(nodes.dtype)
+        packed = pack_padded_sequence(
+            nodes, counts.cpu() + 1, batch_first=True, enforce_sorted=False
+        )
+        h, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        h = self.dropout(h)
+        count = h.shape[1]
+        place = torch.arange(count, device=h.device)
+        real = place <= counts[:, None]
+        near = (place[:, None] - place).abs() <= WINDOW
+        joined = near & real[:, :, None] & real[:, None, :]
+        # A turn that is padding is joined to itself, so that no softmax is empty.
+        joined = joined | torch.eye(count, dtype=torch.bool, device=h.device)
+        weights = (h @ self.edges(h).transpose(1, 2)).masked_fill(~joined, -torch.inf).softmax(-1)
+        # The speaker of the response is 0, the one before it 1.
+        speaker = (counts[:, None] - place) % 2
+        later = (place > place[:, None]).long()
+        relation = 4 * speaker[:, :, None] + 2 * speaker[:, None, :] + later
+        which = torch.nn.functional.one_hot(relation, 8) * joined[..., None]
+        share = which / which.sum(dim=2, keepdim=True).clamp(min=1)
+        messages = self.relations(h).unflatten(-1, (8, -1))
+        g = torch.einsum("bij,bijr,bjrw->biw", weights, share, messages)
+        own = weights.diagonal(dim1=1, dim2=2)[..., None]
+        g = torch.relu(g + own * self.itself(h))
+        mean = joined / joined.sum(dim=2, keepdim=True)
+        g = torch.relu(self.neighbours(mean.to(g.dtype) @ g) + self.again(g))
+        states = torch.cat([h, self.dropout(g)], dim=-1) * real[..., None]
+        whole = states.sum(dim=1) / (counts[:, None] + 1)
+        logits: torch.Tensor = self.layers[0](whole).squeeze(-1)
+        return logits
+
+
 class MeanHead(torch.nn.Module):
     """`units` are the sizes of the hidden layers."""
 
@@ -117,6 +187,7 @@ class MeanHead(torch.nn.Module):
 HEADS: Mapping[HeadName, Callable[..., torch.nn.Module]] = {
     "pair": PairHead,
     "turns": TurnsHead,
+    "graph": GraphHead,
     "mean": MeanHead,
 }
 

@@ -70,6 +70,7 @@ OURS = {
     "GRADE": "grade",
     "DEB": "deb",
     "MAUDE": "maude",
+    "DynaEval": "dyna-eval",
     "USR": "usr",
     "PredictiveEngage": "predictive-engage",
     "DialogRPT": "dialogrpt",
@@ -265,7 +266,7 @@ METRICS = (
     "ruber", "ruber:blend=unreferenced", "bert-ruber", "pone",
     "coherence", "fluency", "pmi", "full", "fed", "follow-up-contrast",
     "usl-h", "deep-am-fm", "holistic", "dialogrpt",
-    "grade", "deb", "maude", "usr", "predictive-engage",
+    "grade", "deb", "maude", "dyna-eval", "usr", "predictive-engage",
 )  # fmt: skip
 """Word overlap, embeddings, learned scorers, likelihoods, compositions."""
 

@@ -172,8 +172,9 @@ TABLES = (
         "Table 2",
         "study full-table --set fed",
         "partial",
-        "each of the twelve rows runs if dialeval has the metric and its models are here, else it"
-        " is quoted; the row of FULL needs BlenderBot-400M",
+        "ten of the twelve metrics can be run, DialogRPT with a model of the hub; QuestEval and"
+        " FlowScore are quoted: their T5 and DialoFlow cannot be had here; the row of FULL needs"
+        " BlenderBot-400M",
     ),
     PaperTable(
         FULL,

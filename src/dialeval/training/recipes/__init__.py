@@ -27,6 +27,7 @@ RECIPES: Mapping[str, str] = {
     "grade": "grade:Grade",
     "deb": "deb:Deb",
     "maude": "maude:Maude",
+    "dyna-eval": "dyna_eval:DynaEval",
     "usr-context": "usr:UsrContext",
     "usr-fact": "usr:UsrFact",
     "predictive-engage": "predictive_engage:PredictiveEngage",

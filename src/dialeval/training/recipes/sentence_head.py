@@ -1,5 +1,5 @@
-"""Parts that the recipes of heads on frozen sentence vectors share: deb, maude, usr-context,
-usr-fact, predictive-engage.
+"""Parts that the recipes of heads on frozen sentence vectors share: deb, maude, dyna-eval,
+usr-context, usr-fact, predictive-engage.
 
 Every text is embedded once, before the training, and only the head learns. The recipes differ in
 their examples (`examples_of`) and in their head (`head`, `units`).
@@ -73,7 +73,7 @@ class SentenceHead(Recipe[PreparedHead]):
     balanced  whether both classes of a batch count the same, and the AUC decides
     """
 
-    head: ClassVar[Literal["pair", "turns", "mean"]] = "pair"
+    head: ClassVar[Literal["pair", "turns", "graph", "mean"]] = "pair"
     balanced: ClassVar[bool] = False
 
     model: str = option(
