@@ -126,6 +126,20 @@ def test_dyna_eval_puts_dialogues_out_of_joint_in_two_ways():
     assert whole[5] == other  # nobody says two things: another order is no wrong one
 
 
+def test_of_a_long_dialogue_dyna_eval_reads_the_end_in_every_epoch(tmp_path, base, monkeypatch):
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "nothing"))
+    long = [(*one, *two) for one, two in zip(DIALOGUES, DIALOGUES[7:], strict=False)]
+    file = write_dialogues(tmp_path / "long.jsonl", long)
+    options = {"model": base, "turns": 3} | FAST
+    card = train("dyna-eval", file, tmp_path / "out", **options)
+    assert len(card.curve) == 4
+    recipe = dyna_eval.DynaEval(model=base, turns=3)
+    examples = recipe.examples_of([file]).sets.examples(0)
+    assert {len(one.turns) for one in examples} == {3}
+    said = {turn for dialogue in long for turn in dialogue[-4:]}
+    assert {text for one in examples for text in (*one.turns, one.response)} <= said
+
+
 def test_dialogues_that_are_too_short_for_dyna_eval_are_refused(tmp_path, base, monkeypatch):
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "nothing"))
     short = write_dialogues(tmp_path / "short.jsonl", [dialogue[:3] for dialogue in DIALOGUES])

@@ -4,7 +4,7 @@
 FULL (De Bruyn et al., 2022, Table 2) and DialEvalMetrics (Yeh et al., 2021) compare with them. The
 authors tuned BERT or read it whole; `dialeval train NAME` trains small heads on the frozen sentence
 vectors of any encoder (`models/sentence_head.py`, `models/grade.py`), so that their numbers are not
-the published ones. Where no judge is embedded, name yours: -m maude:model=DIR. c are the turns so
+the published ones. Name your own judge: -m maude:model=DIR. c are the turns so
 far, r is the response. A dialogue as a whole scores the mean over its system's turns that something
 precedes; `dyna-eval` reads it whole.
 """

@@ -473,6 +473,15 @@ _ENTRIES = (
         base="minilm-l6",
     ),
     Entry(
+        "maude-minilm-l6",
+        "judge",
+        "not stated",
+        "MAUDE on minilm-l6, trained on PersonaChat",
+        Package("adapters/maude-minilm-l6"),
+        760_000,
+        base="minilm-l6",
+    ),
+    Entry(
         "judge-corpus-minilm-l6",
         "judge",
         "CC-BY-NC-SA-4.0",

@@ -46,6 +46,7 @@ _DEFAULT: Mapping[str, str] = {
     "predictive-engage": "predictive-engage-minilm-l6",
     "grade": "grade-minilm-l6",
     "deb": "deb-minilm-l6",
+    "maude": "maude-minilm-l6",
     "judge": "judge-minilm-l6",
     "tagger": "spacy-en-sm",
     COMPOSITION: "mme-crs",
@@ -81,9 +82,9 @@ follow-ups        FULL, follow-up-contrast
 dialogue-lm       FED
 nli               contradictions between answers: consistency
 encoder           the states of an encoder: PONE, BERT-RUBER, Deep AM-FM
-ruber, bert-ruber, pone, mme-*, grade, deb, usr-*, predictive-engage   the scorers of these
+ruber, bert-ruber, pone, mme-*, grade, deb, maude, usr-*, predictive-engage   the scorers of these
                   metrics; those of the papers are not public
-maude, dyna-eval  the same; none is embedded
+dyna-eval         the same; none is embedded
 mme-specificity   the masked language model of specificity: BERT brings its own head
 dialogrpt         feedback on Reddit: DialogRPT; nothing embedded takes its place
 sentence-encoder  diversity; what the judges of MME-CRS start from
@@ -105,7 +106,6 @@ _DEB = "dialeval train deb --data dailydialog++ --data dailydialog"
 
 TRAINED: Mapping[str, Mapping[str, str]] = {
     "default": {
-        "maude": "dialeval train maude --data dailydialog -o DIR",
         "dyna-eval": "dialeval train dyna-eval --data dailydialog -o DIR",
     },
     "paper": {

@@ -43,7 +43,7 @@ class DynaEval(SentenceHead):
     head = "graph"
     balanced = True
 
-    turns: int = option(30, "Read at most this many turns before the last one.", low=1)
+    turns: int = option(30, "Read at most this many turns before the last one.", low=3)
     dialogues: int = option(6_000, "Learn from at most this many dialogues; 0: from all.", low=0)
     held_out: int = held_out_option(300, "dialogues each")
 
@@ -66,7 +66,9 @@ class DynaEval(SentenceHead):
         corpus, left_out = load_unrated(data)
 
         def some(dialogues: Sequence[Dialogue], most: int, seed: int) -> list[Dialogue]:
-            long = [dialogue for dialogue in dialogues if len(dialogue) >= FEWEST]
+            # What is cut off is not read in another dialogue either.
+            most_read = self.turns + 1
+            long = [dialogue[-most_read:] for dialogue in dialogues if len(dialogue) >= FEWEST]
             if len(long) < 2:
                 raise UsageError(
                     f"{corpus.name}: it takes two dialogues of {FEWEST} turns or more in each split"
