@@ -172,9 +172,9 @@ TABLES = (
         "Table 2",
         "study full-table --set fed",
         "partial",
-        "ten of the twelve metrics can be run, DialogRPT with a model of the hub; QuestEval and"
-        " FlowScore are quoted: their T5 and DialoFlow cannot be had here; the row of FULL needs"
-        " BlenderBot-400M",
+        "eight of the twelve metrics run at once, DynaEval after dialeval train dyna-eval (-m"
+        " dyna-eval:model=DIR), DialogRPT with a model of the hub; QuestEval and FlowScore are"
+        " quoted: dialeval has neither; the row of FULL needs BlenderBot-400M",
     ),
     PaperTable(
         FULL,
