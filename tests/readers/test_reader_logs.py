@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dialeval.readers import load
+from dialeval.readers import check, load
 from dialeval.sample import Sample, Turn
 
 from .conftest import Read
@@ -239,6 +239,36 @@ def test_a_request_with_its_response_has_one_answer_to_judge(read: Read) -> None
     assert (sample.response, sample.system, len(sample.context)) == (SAID, "gpt-4o", 3)
 
 
+def test_requests_to_the_responses_of_openai_call_their_messages_input(read: Read) -> None:
+    spoken = {"type": "message", "content": [{"type": "output_text", "text": SAID}]}
+    output = [{"type": "reasoning", "summary": []}, {**spoken, "role": "assistant"}]
+    request = {"model": "gpt-5", "instructions": "Pirate.", "input": ASKED.text}
+    record = {"request": request, "response": {"object": "response", "output": output}}
+    reading = read(lines(record))
+    assert (reading.format, reading.problems) == ("chat", [])
+    assert_the_exchange(the_only(reading.samples), "gpt-5")
+    assert read(lines(record), system_prompt="facts").samples[0].facts == ("Pirate.",)
+
+
+def test_stored_completions_of_openai_have_their_input_beside_the_choices(read: Read) -> None:
+    record = {
+        "object": "chat.completion",
+        "model": "gpt-4o",
+        "input": [{"role": "user", "content": ASKED.text}],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": SAID}}],
+    }
+    reading = read(lines(record))
+    assert (reading.format, reading.problems) == ("chat", [])
+    assert_the_exchange(the_only(reading.samples), "gpt-4o")
+
+
+def test_lists_in_python_notation_are_told_with_what_to_do(read: Read) -> None:
+    cell = str([{"role": "user", "content": "It's"}]).replace('"', '""')
+    reading = read(f'model,conversation\nv1,"{cell}"\n', "pandas.csv")
+    assert not reading.samples
+    assert "save them with to_json or to_parquet" in reading.problems[0]
+
+
 def test_messages_in_parts_and_drafts_of_gemini(read: Read) -> None:
     record = {
         "contents": [{"role": "user", "parts": [{"text": ASKED.text}]}],
@@ -364,8 +394,23 @@ def test_splits_of_a_dataset_with_conversations_are_read_in_their_order(tmp_path
     samples = list(loaded)
     assert [sample.id for sample in samples] == ["a#1", "b#1"]
     assert_the_exchange(samples[0])
+    assert [Path(path).name for path in loaded.formats] == ["train", "test"]
     arrow_file(tmp_path / "single.arrow", {"prompt": ASKED.text, "response": SAID})
     assert_the_exchange(the_only(list(load(tmp_path / "single.arrow"))))
+
+
+def test_splits_of_a_dataset_may_have_columns_of_their_own(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": ASKED.text}, {"role": "assistant", "content": SAID}]
+    dataset_folder(tmp_path / "all" / "train", {"messages": turns})
+    dataset_folder(tmp_path / "all" / "test", {"prompt": ASKED.text, "response": SAID})
+    (tmp_path / "all" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    for folder in (tmp_path / "all", tmp_path):  # named, or one of the logs in a folder
+        loaded = load(folder)
+        samples = list(loaded)
+        assert [sample.response for sample in samples] == [SAID, SAID]
+        assert [sample.context for sample in samples] == [(ASKED,), (ASKED,)]
+        assert sorted(loaded.formats.values()) == ["chat", "datasets"]
+    assert not loaded.problems
 
 
 def test_paths_lead_to_nested_fields(read: Read) -> None:
@@ -394,3 +439,12 @@ def test_messages_are_where_the_user_says(read: Read) -> None:
         columns={"messages": "data.dialog", "system": "bot"},
     )
     assert_the_exchange(the_only(reading.samples), "v2")
+
+
+def test_a_check_takes_the_option_that_it_advises(tmp_path: Path) -> None:
+    turns = [{"sender": "human", "text": ASKED.text}, {"sender": "assistant", "text": SAID}]
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([{"uuid": "1", "chat_messages": turns}]))
+    assert "add --map messages=chat_messages" in str(check([path]).problems[0])
+    report = check([path], columns={"messages": "chat_messages"})
+    assert (report.samples, report.problems) == (1, ())

@@ -39,6 +39,10 @@ class Dataset:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter([PAIR])
 
+    def to_dict(self, batch_size: int | None = None) -> dict[str, list[Any]]:
+        """Unlike that of pandas, it gives columns, whatever it is asked for."""
+        return {name: [value] for name, value in PAIR.items()}
+
 
 GIVEN = {
     "list": [PAIR],
@@ -88,5 +92,14 @@ def test_what_is_no_record_is_told() -> None:
         dialeval.load([1, 2])
     with pytest.raises(InputError, match="there are no records in it"):
         list(dialeval.load([]))
-    with pytest.raises(UsageError, match="not a dict"):
+    with pytest.raises(UsageError, match=r"not a dict\. Put a single record into a list"):
         dialeval.load({"prompt": "Hi"})
+    with pytest.raises(UsageError, match="Choose one of its parts: 'train', 'test'"):
+        dialeval.load({"train": Dataset(), "test": Dataset()})
+
+
+def test_the_real_dataset_is_loaded_where_its_package_is_installed() -> None:
+    datasets = pytest.importorskip("datasets")
+    given = datasets.Dataset.from_list([PAIR])
+    assert_the_exchange(the_only(list(dialeval.load(given))))
+    assert_the_exchange(the_only(list(dialeval.load(given.to_iterable_dataset()))))

@@ -263,6 +263,78 @@ def test_older_conventions_spread_messages_over_attributes_or_events(read: Read)
     assert_the_exchange(the_only(read(lines(span)).samples))
 
 
+def test_events_in_logs_belong_to_the_span_that_they_name(read: Read) -> None:
+    """As the file exporter writes what instrumentations log by default, in two batches."""
+
+    def batch(name: str, **body: Any) -> dict[str, Any]:
+        values = [{"key": key, "value": value} for key, value in body.items()]
+        record = {
+            "timeUnixNano": "1",
+            "eventName": name,
+            "body": {"kvlistValue": {"values": values}},
+            "attributes": [otlp("gen_ai.system", "openai")],
+            "traceId": "5b8e",
+            "spanId": "eee1",
+        }
+        return {"resourceLogs": [{"scopeLogs": [{"scope": {}, "logRecords": [record]}]}]}
+
+    said = [otlp("role", "assistant"), otlp("content", SAID)]
+    reading = read(
+        lines(
+            batch("gen_ai.system.message", content={"stringValue": "Pirate."}),
+            batch("gen_ai.user.message", content={"stringValue": ASKED.text}),
+            batch("http.request", content={"stringValue": "GET"}),
+            batch("gen_ai.choice", message={"kvlistValue": {"values": said}}),
+        )
+    )
+    assert (reading.format, reading.problems) == ("opentelemetry", [])
+    sample = the_only(reading.samples)
+    assert_the_exchange(sample)
+    assert (sample.id, sample.dialogue) == ("eee1", "5b8e")
+
+
+def test_details_of_an_inference_are_an_event_with_all_that_was_said(read: Read) -> None:
+    details = {
+        "eventName": "gen_ai.client.inference.operation.details",
+        "attributes": [
+            otlp("gen_ai.request.model", "gpt-4o"),
+            otlp("gen_ai.conversation.id", "conv_5j66"),
+            otlp("gen_ai.input.messages", PARTS_IN),
+            otlp("gen_ai.output.messages", PARTS_OUT),
+        ],
+        "traceId": "5b8e",
+        "spanId": "eee1",
+    }
+    batch = {"resourceLogs": [{"scopeLogs": [{"logRecords": [details]}]}]}
+    sample = the_only(read(lines(batch)).samples)
+    assert_the_exchange(sample, "gpt-4o")
+    assert sample.dialogue == "conv_5j66"
+
+
+def test_spans_that_jaeger_gives_to_download(read: Read) -> None:
+    def tag(name: str, value: str) -> dict[str, str]:
+        return {"key": name, "type": "string", "value": value}
+
+    call = {
+        "traceID": "5b8e",
+        "spanID": "eee1",
+        "operationName": "chat gpt-4o",
+        "references": [{"refType": "CHILD_OF", "traceID": "5b8e", "spanID": "eee0"}],
+        "tags": [
+            tag("gen_ai.request.model", "gpt-4o"),
+            tag("gen_ai.input.messages", PARTS_IN),
+            tag("gen_ai.output.messages", PARTS_OUT),
+        ],
+        "logs": [],
+    }
+    http = {**call, "spanID": "eee0", "references": [], "tags": []}
+    page = {"data": [{"traceID": "5b8e", "spans": [http, call], "processes": {}}], "total": 0}
+    reading = read(json.dumps(page), "trace.json")
+    assert reading.format == "opentelemetry"
+    assert_the_exchange(the_only(reading.samples), "gpt-4o")
+    assert reading.problems == [": 1 of 2 steps say nothing to a user: left out"]
+
+
 def test_the_answer_of_a_model_gives_its_history_to_the_span_around_it(read: Read) -> None:
     root, call = langsmith_runs()[1], langsmith_runs()[0]
     earlier = [

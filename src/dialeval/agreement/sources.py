@@ -55,7 +55,7 @@ def load_ratings(
     for the samples that it scored."""
     options = replace(read_options(columns or {}, ratings, scales or {}), texts=False)
     files = [file for path in paths for file in _samples_of(path)]
-    opened, problems = open_sources(files, format, Limits(largest_record))
+    opened, problems = open_sources(files, format, Limits(largest_record), options.columns)
     if problems:
         raise InputError(problems)
     return Samples(opened, options)

@@ -4,7 +4,8 @@
         data-00000-of-00002.arrow    an Arrow stream
         state.json                   names the Arrow files in their order
         dataset_info.json
-    folder/dataset_dict.json         {"splits": ["train", "test"]}: such a folder for each split
+    folder/dataset_dict.json         {"splits": ["train", "test"]}: such a folder for each split,
+                                     which is read as an input of its own
 
 The packages `datasets`, pandas and polars are not needed: Arrow reads their files, and takes their
 frames by the Arrow PyCapsule interface (`__arrow_c_stream__`). Rows come one at a time, and none
@@ -153,12 +154,18 @@ def _in_memory(source: InMemory) -> Columns:
     )
 
 
+def dataset_folders(folder: Path) -> list[Path]:
+    """Returns the folders of a data set that `datasets` wrote: one for each split, as splits may
+    have other columns; none where it is none."""
+    splits = _json_object(folder / "dataset_dict.json").get("splits")
+    if isinstance(splits, list):
+        return [folder / str(name) for name in splits if Path(str(name)).name == str(name)]
+    return [folder] if _dataset_files(folder) else []
+
+
 def _dataset_files(folder: Path) -> list[Path]:
     """Returns the Arrow files of a folder that `datasets` wrote, in their order; none where it is
     none."""
-    if splits := _json_object(folder / "dataset_dict.json").get("splits"):
-        names = [str(name) for name in splits if os.sep not in str(name)]
-        return [path for name in names for path in _dataset_files(folder / name)]
     listed = _json_object(folder / "state.json").get("_data_files")
     if not isinstance(listed, list):
         return []
@@ -340,7 +347,7 @@ def _table(given: Any, kind: str) -> Any:
 
 def _rows(given: Any, kind: str) -> Iterator[Mapping[str, Any]]:
     # pandas before 2.2 has no Arrow interface, and iterates over the names of its columns
-    rows = given.to_dict("records") if hasattr(given, "to_dict") else given
+    rows = given.to_dict("records") if hasattr(given, "iterrows") else given
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise UsageError(

@@ -23,7 +23,8 @@ dialogue without an id is called after its file: `chats-000001`.
   the record calls `facts` is kept.
 - A log of requests has what was answered beside the messages: `response`, `completion`, `output` or
   `choices`. Then only that is judged, as earlier answers stand in records of their own. `request`
-  may hold the messages.
+  may hold the messages. Requests may call them `input`, with `instructions` beside it (OpenAI's
+  Responses), or `prompt`.
 - `system` beside messages is the name of the chatbot, or a system prompt as in Anthropic's
   requests: a prompt where it is a list, is long, or stands beside a `model` and has several words.
 """
@@ -45,6 +46,8 @@ from dialeval.sample import Sample
 
 IDS = ("id", "conversation_id", "dialogue_id", "session_id", "thread_id", "custom_id")
 ANSWERED = ("response", "completion", "output", "choices")
+ASKED = ("input", "prompt")
+"""What else requests call their messages, or the one text that was asked."""
 LONG_NAME = 60
 """Characters: what is longer is no name of a chatbot."""
 
@@ -79,15 +82,18 @@ def _chat(record: Mapping[str, Any], key: str, place: Place, options: ReadOption
     request = record.get("request")
     if isinstance(request, Mapping) and record.get(key) is None:
         record = {**request, **record}
-    key = "messages" if record.get("messages") is not None else key
+    key = next((one for one in ("messages", key, *ASKED) if record.get(one) is not None), key)
     name, instructions = _system(record, key, place)
     facts = fields.texts(record.get("facts"), "facts", place)
     chat = Chat(place, options, facts, name)
     chat.instruct(instructions)
+    if isinstance(told := record.get("instructions"), str):
+        chat.instruct(told)
     messages = _messages(record.get(key))
+    if key in ASKED:
+        messages = messages_in(messages, "user") or messages
     if not isinstance(messages, list):
-        problem = "missing" if messages is None else fields.expected("a list", messages)
-        place.error(key, problem)
+        place.error(key, _no_messages(messages))
         return chat
     errors = place.problems.errors
     beside = next((one for one in ANSWERED if record.get(one) is not None), "")
@@ -102,6 +108,15 @@ def _chat(record: Mapping[str, Any], key: str, place: Place, options: ReadOption
         said = ratings(record.get("ratings"), "ratings", place, options)
         chat.rate_last(references(record, "", place), said)
     return chat
+
+
+def _no_messages(found: object) -> str:
+    if isinstance(found, str) and found.lstrip().startswith(("[", "{")):
+        return (
+            "the text is no JSON. pandas writes lists into CSV files in Python's notation:"
+            " save them with to_json or to_parquet"
+        )
+    return "missing" if found is None else fields.expected("a list", found)
 
 
 def _messages(value: Any) -> Any:
@@ -172,6 +187,7 @@ def _is_chat(source: Source) -> bool:
     return (
         "messages" in names
         or {"request", "response"} <= names
+        or ("choices" in names and not names.isdisjoint(ASKED))
         or (text.startswith("[[") and '"role"' in text[:1000])
     )
 

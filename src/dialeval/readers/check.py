@@ -87,7 +87,7 @@ def check(
     `progress` hears how many samples were read, and the share of the input if that is known.
     """
     options = read_options(columns or {}, ratings, scales or {})
-    sources, unopened = open_sources(paths, format, Limits(largest_record))
+    sources, unopened = open_sources(paths, format, Limits(largest_record), options.columns)
     samples = Samples(sources, options, bad="skip", keep=ALL_PROBLEMS)
     levels: Counter[Level] = Counter()
     systems: Counter[str] = Counter()

@@ -9,14 +9,14 @@ folder that no reader knows stands for the logs in it.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import Problem, UsageError
 from dialeval.limits import USUAL_LIMITS, Limits
-from dialeval.readers.arrow import InMemory, is_arrow, is_in_memory
+from dialeval.readers.arrow import InMemory, dataset_folders, is_arrow, is_in_memory
 from dialeval.readers.parquet import RECORDS
 from dialeval.readers.plain_record import ANSWERS, PROMPTS
 from dialeval.readers.reader import Reader, UnreadableError
@@ -103,12 +103,29 @@ def _sources(paths: Sequence[PathLike | Any], limits: Limits) -> Iterator[tuple[
             yield InMemory(path, limits=limits), ""
         elif isinstance(path, str | os.PathLike):
             for target in resolve(path):
-                yield Source(target.path, limits=limits), target.format
+                source = Source(target.path, limits=limits)
+                splits = dataset_folders(source.path) if source.is_directory else []
+                if splits in ([], [source.path]):
+                    yield source, target.format
+                    continue
+                for split in splits:
+                    yield source.beside(split, f"{source.label}/{split.name}"), target.format
         else:
             raise UsageError(
                 f"expected names of files, lists of dicts or data frames, not a"
-                f" {type(path).__name__}"
+                f" {type(path).__name__}{_instead(path)}"
             )
+
+
+def _instead(given: object) -> str:
+    """Returns what to write for things that are nearly readable."""
+    if hasattr(given, "collect"):
+        return ". Call its collect() first"
+    if not isinstance(given, Mapping):
+        return ""
+    if any(is_in_memory(held) and not isinstance(held, list) for held in given.values()):
+        return f". Choose one of its parts: {', '.join(map(repr, list(given)[:10]))}"
+    return ". Put a single record into a list"
 
 
 def _reads(reader: Reader, source: Source) -> bool:
@@ -130,7 +147,7 @@ def _of_folder(
     found, strange = [], []
     for path in files:
         inside = path.relative_to(folder.path)
-        label = (inside.parent / stem(path)).as_posix()
+        label = (inside if path.is_dir() else inside.parent / stem(path)).as_posix()
         source = folder.beside(path, label)
         try:
             found.append((source, reader or detect(source, columns=columns)))
@@ -203,10 +220,14 @@ PACKED = (".gz", ".zst", ".bz2", ".xz")
 
 def log_files(folder: Path) -> tuple[list[Path], list[Path]]:
     """Returns the files in a folder and the folders in it that are logs by their names, and the
-    others."""
+    others. A data set of `datasets` counts as its folder."""
     logs: list[Path] = []
     others: list[Path] = []
     for place, folders, names in os.walk(folder):
+        if parts := dataset_folders(Path(place)):
+            logs += parts
+            folders.clear()
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(name for name in names if not name.startswith(".")):
             path = Path(place, name)

@@ -6,12 +6,14 @@
      "parent_id": null, "attributes": {"llm.input_messages.0.message.role": "user", ...}}
 
 The first is what OTLP writes as JSON (the file exporter: such an object for each batch), the second
-what Python's `ConsoleSpanExporter` prints and Phoenix exports. What was said stands in
+what Python's `ConsoleSpanExporter` prints and Phoenix exports. Jaeger's download (`spans` with
+`tags`) is read like them. What was said stands in
 
 - `gen_ai.input.messages`, `gen_ai.output.messages`, `gen_ai.system_instructions` (JSON),
 - `gen_ai.prompt.0.role`, `gen_ai.completion.0.content` and so on (OpenLLMetry),
 - events `gen_ai.user.message`, `gen_ai.assistant.message`, `gen_ai.choice` of the span, or one that
-  holds the attributes above,
+  holds the attributes above; `resourceLogs` holds such events as records of their own, which name
+  their span,
 - `llm.input_messages.0.message.content`, `llm.output_messages...`, `input.value`, `output.value`
   (OpenInference).
 
@@ -44,15 +46,61 @@ SAID_IN_EVENTS = {
 
 
 def _spans(record: Mapping[str, Any], place: Place) -> Iterator[Span]:
-    batches = record.get("resourceSpans") or record.get("resource_spans")
-    if not isinstance(batches, list):
+    if isinstance(record.get("spans"), list):
+        yield from map(_span, map(_of_jaeger, _objects(record["spans"])))
+    elif logs := _inside(record, "Logs", "logRecords"):
+        yield from map(_span, _with_their_events(logs))
+    elif "resourceSpans" in record or "resource_spans" in record:
+        yield from map(_span, _inside(record, "Spans", "spans"))
+    else:
         yield _span(record)
-        return
-    for batch in _objects(batches):
-        scopes = batch.get("scopeSpans") or batch.get("scope_spans")
-        for scope in _objects(scopes or batch.get("instrumentationLibrarySpans")):
-            for one in _objects(scope.get("spans")):
-                yield _span(one)
+
+
+def _inside(record: Mapping[str, Any], kind: str, listed: str) -> list[Mapping[str, Any]]:
+    """Returns the spans or the records of a batch of OTLP."""
+    found: list[Mapping[str, Any]] = []
+    for batch in _objects(_either(record, f"resource{kind}")):
+        scopes = _either(batch, f"scope{kind}") or batch.get(f"instrumentationLibrary{kind}")
+        for scope in _objects(scopes):
+            found += _objects(_either(scope, listed))
+    return found
+
+
+def _either(record: Mapping[str, Any], name: str) -> Any:
+    """OTLP spells names in camel case, older exporters in snake case."""
+    return record.get(name) or record.get(re.sub(r"([A-Z])", lambda m: f"_{m[1].lower()}", name))
+
+
+def _with_their_events(logs: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns a span for each one that the records name, with the records as its events."""
+    spans: dict[tuple[str, str], dict[str, Any]] = {}
+    for one in logs:
+        attributes = _attributes(one)
+        name = text_at(one, "eventName", "event_name") or text_at(attributes, "event.name")
+        if not name.startswith("gen_ai."):
+            continue
+        body = _of_otlp(one.get("body"))
+        trace, ident = text_at(one, "traceId", "trace_id"), text_at(one, "spanId", "span_id")
+        named = {"traceId": trace, "spanId": ident, "in_logs": True, "events": []}
+        span = spans.setdefault((trace, ident), named)
+        held = body if isinstance(body, Mapping) else {}
+        span["events"].append({"name": name, "attributes": {**attributes, **held}})
+    return [*spans.values()]
+
+
+def _of_jaeger(span: Mapping[str, Any]) -> dict[str, Any]:
+    above = [text_at(one, "spanID") for one in _objects(span.get("references"))]
+    return {
+        "traceId": span.get("traceID"),
+        "spanId": span.get("spanID"),
+        "parentSpanId": next(iter(above), ""),
+        "attributes": span.get("tags"),
+        "events": [
+            {"name": _attributes(event).get("event"), **event}
+            for one in _objects(span.get("logs"))
+            for event in [{"attributes": one.get("fields")}]
+        ],
+    }
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
@@ -62,8 +110,9 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 def _span(record: Mapping[str, Any]) -> Span:
     said = _attributes(record)
     events = [(text_at(one, "name"), _attributes(one)) for one in _objects(record.get("events"))]
-    for _, more in events:
-        said = {**{key: value for key, value in more.items() if ".messages" in key}, **said}
+    for name, more in events:
+        told = name == "gen_ai.client.inference.operation.details"
+        said = {**{key: value for key, value in more.items() if told or ".messages" in key}, **said}
     context = record.get("context")
     place = {**record, **(context if isinstance(context, Mapping) else {})}
     return Span(
@@ -75,6 +124,7 @@ def _span(record: Mapping[str, Any]) -> Span:
         told=_told(said, events),
         dialogue=text_at(said, *DIALOGUES),
         system=text_at(said, *MODELS),
+        is_part="in_logs" in record,
     )
 
 
@@ -204,7 +254,9 @@ def _of_otlp(value: Any) -> Any:
 
 def _recognises(source: Source) -> bool:
     names = columns(source)
-    if not names.isdisjoint(("resourceSpans", "resource_spans")):
+    if not names.isdisjoint(("resourceSpans", "resource_spans", "resourceLogs", "resource_logs")):
+        return True
+    if {"traceID", "spans"} <= names:
         return True
     traced = not names.isdisjoint(("traceId", "trace_id", "context.trace_id", "spanId", "span_id"))
     if "context" in names:  # by itself, that is what was said before a response

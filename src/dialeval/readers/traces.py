@@ -56,6 +56,8 @@ class Span:
     system: str = ""
     line: int = 0
     ratings: Ratings = field(default_factory=dict)
+    is_part: bool = False
+    """Whether other records may hold more of what was said in it."""
 
     @property
     def answer(self) -> Mapping[str, Any] | None:
@@ -70,7 +72,6 @@ def reads(spans_of: Spans) -> Callable[[Source, Place, ReadOptions], Iterator[Sa
 
     def read(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
         traces: dict[str, dict[str, Span]] = {}
-        silent = 0
         for number, (line, value) in enumerate(records(source, place), 1):
             place.line = line
             record = renamed(fields.record(value, place), options.columns)
@@ -81,17 +82,19 @@ def reads(spans_of: Spans) -> Callable[[Source, Place, ReadOptions], Iterator[Sa
                     span.system = _named(record, "system") or span.system
                     span.dialogue = _named(record, "dialogue") or span.dialogue
                 trace = traces.setdefault(span.trace or span.id, {})
-                if span.answer is None:
-                    silent += 1
+                if span.is_part and (before := trace.get(span.id)):
+                    span.asked, span.told = before.asked + span.asked, before.told + span.told
+                    span.line = before.line
+                elif span.answer is None and not span.is_part:
                     span.asked, span.told = [], []
                 trace[span.id] = span
         for name, trace in traces.items():
             for span in outermost(trace):
                 yield from _samples(span, name, place, options)
-        if silent:
+        steps = [span for trace in traces.values() for span in trace.values()]
+        if silent := sum(span.answer is None for span in steps):
             place.line = 0
-            total = sum(map(len, traces.values()))
-            place.warning("", f"{silent} of {total} steps say nothing to a user: left out")
+            place.warning("", f"{silent} of {len(steps)} steps say nothing to a user: left out")
 
     return read
 
