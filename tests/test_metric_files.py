@@ -101,6 +101,11 @@ def test_what_is_wrong_with_a_file_is_said_in_a_line(tmp_path, content, name, me
         make_metric(f"{path}:{name}")
 
 
+def test_a_file_without_a_class_is_told_which_classes_it_has(file):
+    with pytest.raises(UsageError, match=r"name the class: .*\.py:EchoRate\. Metrics in it: Echo"):
+        make_metric(str(file))
+
+
 def test_check_metric_takes_a_class_and_a_file(file):
     length = METRICS.get("length")
     assert dialeval.check_metric(length).metric == "length"

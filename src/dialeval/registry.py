@@ -242,13 +242,15 @@ READERS: Registry[Reader] = Registry(
 )
 
 
-_IN_FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?P<options>:.*)?", re.DOTALL)
+_IN_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_]\w*)(?P<options>:.*)?)?", re.DOTALL)
 
 
 def find_metric(name: str) -> type[Metric]:
     """The class of a metric by its name, or by its file: `./my_metric.py:EchoRate`."""
     found = _IN_FILE.fullmatch(name)
-    return metric_from_file(Path(found["path"]), found["name"]) if found else METRICS.get(name)
+    if not found:
+        return METRICS.get(name)
+    return metric_from_file(Path(found["path"]), found["name"] or "")
 
 
 def metric_from_file(path: Path, name: str) -> type[Metric]:
@@ -271,11 +273,14 @@ def metric_from_file(path: Path, name: str) -> type[Metric]:
             del sys.modules[module_name]
             raise UsageError(f"{path} cannot be loaded: {explain(error)}") from error
     offered = vars(sys.modules[module_name])
+    own = [key for key, value in offered.items() if _is_metric_of(value, module_name)]
+    there = ", ".join(own) or "none"
+    if not name:
+        example = own[0] if own else "NAME"
+        raise UsageError(f"{path}: name the class: {path}:{example}. Metrics in it: {there}")
     try:
         cls = _accept_metric(name, offered[name])
     except KeyError:
-        own = [key for key, value in offered.items() if _is_metric_of(value, module_name)]
-        there = ", ".join(own) or "none"
         raise UsageError(
             f"{path}: no class {name!r}.{did_you_mean(name, own)} Metrics in it: {there}"
         ) from None
@@ -307,7 +312,7 @@ def make_metric(spec: str | Metric | type[Metric], preset: str = "", **options: 
     if isinstance(spec, type):
         cls, typed, name = _accept_metric(spec.__name__, spec), {}, spec.__name__
     elif in_file := _IN_FILE.fullmatch(spec.strip()):
-        name = f"{in_file['path']}:{in_file['name']}"
+        name = f"{in_file['path']}:{in_file['name'] or ''}".rstrip(":")
         cls, typed = find_metric(name), split_spec(f"x{in_file['options'] or ''}")[1]
     else:
         name, typed = split_spec(spec)

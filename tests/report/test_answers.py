@@ -82,6 +82,19 @@ def test_the_reason_is_the_note_and_the_lowest_part_that_says_what_low_means(run
     assert first.to_record()["lowest"] == {"part": "warmth", "value": 1.0, "meaning": "is cold"}
 
 
+@dataclass(frozen=True)
+class Bounded(Judged):
+    name = "bounded"
+    range = (1.0, 5.0)
+
+
+def test_a_part_in_the_upper_half_of_the_range_means_nothing_bad():
+    samples = [Sample(id=one, context=(), response=one) for one in ("5 5 4", "1 2 3.5")]
+    good, bad = dialeval.best(dialeval.score(samples, [Bounded()]))
+    assert good.reason == "lowest: clarity 4.0"
+    assert bad.reason == "is cold; lowest: warmth 2.0"
+
+
 def test_where_lower_is_better_the_worst_are_the_highest(run):
     assert ids(dialeval.worst(run, "errors", n=1)) == ["s2"]
     assert ids(dialeval.best(run, "errors", n=2)) == ["s1", "s5"]

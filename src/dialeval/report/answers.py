@@ -42,7 +42,8 @@ MEANS_LOW = "low: "
 
 @dataclass(frozen=True)
 class Lowest:
-    """The sub-judgement that speaks most against an answer, and what that means."""
+    """The sub-judgement that speaks most against an answer, and what that means: nothing if it is
+    in the upper half of the range."""
 
     part: str
     value: float
@@ -53,7 +54,7 @@ class Lowest:
         return f"{self.part} {self.value:.1f}"
 
     def __str__(self) -> str:
-        return f"{self.number} ({self.meaning})"
+        return f"{self.number} ({self.meaning})" if self.meaning else self.number
 
 
 @dataclass(frozen=True)
@@ -241,8 +242,10 @@ def _answer(rank: int, row: Mapping[str, Any], record: Mapping[str, Any]) -> Ran
         if not part["many"] and part.get("in_table", True)
         if (value := row.get(f"{label}.{part['name']}")) is not None
     }
+    bounds = [bound for bound in record["range"] if bound is not None]
+    middle = sum(bounds) / 2 if len(bounds) == 2 else float("inf")
     telling = [
-        Lowest(name, value, summary.removeprefix(MEANS_LOW))
+        Lowest(name, value, summary.removeprefix(MEANS_LOW) if value < middle else "")
         for name, (value, summary) in numbers.items()
         if summary.startswith(MEANS_LOW)
     ]
