@@ -38,8 +38,8 @@ def _apart(tmp_path, monkeypatch):
     monkeypatch.setattr("dialeval.models.source.Models.fingerprint", lambda self, name: "f")
 
 
-def findings(model):
-    return {one.what: one for one in judge.examine_judge("m", load_model=model)}
+def findings(model, **options):
+    return {one.what: one for one in judge.examine_judge("m", load_model=model, **options)}
 
 
 def test_the_first_examination_writes_a_card_and_the_second_compares(tmp_path) -> None:
@@ -58,6 +58,23 @@ def test_another_rating_at_once_is_no_agreement_with_itself() -> None:
     loose = findings(Shifting(per_call=0.2))["self-agreement"]
     assert loose.status == "failed"
     assert "0.2000" in loose.finding
+
+
+def test_replies_that_are_drawn_at_random_may_differ_as_much_as_when_asked_twice() -> None:
+    first = findings(Shifting(per_call=0.2), samples=20)
+    assert first["self-agreement"].status == "ok"
+    assert "drawn at random" in first["self-agreement"].finding
+    assert findings(Shifting(shift=0.2, per_call=0.2), samples=20)["drift"].status == "ok"
+    assert findings(Shifting(shift=0.3, per_call=0.2), samples=20)["drift"].status == "failed"
+
+
+def test_a_model_that_hardly_rates_is_not_well() -> None:
+    class Mute(Shifting):
+        def answer(self, questions):
+            return ((place, Chosen((0.01,) * 5).answer()) for place, _ in enumerate(questions))
+
+    assert findings(Shifting())["mass"].status == "ok"
+    assert findings(Mute())["mass"].status == "failed"
 
 
 def test_the_wording_is_measured_by_three_paraphrases() -> None:

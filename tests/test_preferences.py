@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from systems.loopback import serving
 
 from dialeval import score
-from dialeval.errors import UsageError
+from dialeval.errors import JobError, UsageError
 from dialeval.preferences import both_orders, decide, prefer, wilson
 from dialeval.question import Chosen
 from dialeval.sample import Sample, Turn
@@ -62,6 +63,43 @@ def test_what_prefers_a_place_gives_ties_and_is_called_biased(two) -> None:
     (one,) = found.preferences
     assert (one.wins, one.losses, one.ties) == (0, 0, 5)
     assert (found.bias, found.prefers_first) == (1.0, 4)
+
+
+class Mute(Rule):
+    """Replies with neither 1 nor 2 where an answer is one of `words`."""
+
+    def __init__(self, words):
+        super().__init__(lambda first, second: 0.9 if len(first) > len(second) else 0.1)
+        self.words = words
+
+    def answer(self, questions):
+        for position, answer in super().answer(questions):
+            shown = questions[position].material.split("\n")
+            said = any(word in shown for word in self.words)
+            yield position, Chosen((0.0, 0.0)).answer() if said else answer
+
+
+def test_pairs_without_a_reply_are_no_ties_but_left_out(two) -> None:
+    found = prefer(*two, judge="m", models=Mute(["bb", "x"]))
+    (one,) = found.preferences
+    assert (one.pairs, one.wins, one.losses, one.ties) == (3, 0, 2, 1)
+    assert (found.asked, found.unanswered) == (4, 2)
+
+
+def test_a_model_that_never_chooses_is_no_judge(two) -> None:
+    with pytest.raises(JobError, match="neither 1 nor 2 to any of 4 pairs"):
+        prefer(*two, judge="m", models=Mute(["a", "bb", "ccc", "x"]))
+
+
+def test_a_server_without_log_probabilities_is_asked_several_times(two) -> None:
+    with serving() as server:
+        server.says = ["1"] * 1000
+        with pytest.raises(UsageError, match="--samples 20 to compare"):
+            prefer(*two, judge=server.address)
+        found = prefer(*two, judge=server.address, samples=3)
+        # four pairs differ, two orders, three replies; "1" in both orders is a bias
+        assert len([one for one in server.requests if "logprobs" not in one]) == 24
+        assert (found.bias, found.prefers_first) == (1.0, 4)
 
 
 @pytest.mark.parametrize(

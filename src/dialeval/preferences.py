@@ -3,7 +3,7 @@
 Language models prefer what stands in a certain place. So every pair of answers is put to the model
 in both orders. It prefers an answer if it does so in both; where the orders disagree, the pair is a
 tie, and the share of such pairs is the position bias. Answers that are equal are ties, too, and
-nobody is asked.
+nobody is asked. Pairs to which the model replies with neither 1 nor 2 are left out.
 
     share     of the pairs that a side won, a tie counting half, with its 95 % interval (Wilson)
     strength  Bradley-Terry over all pairs of sides, as in `dialeval rate --compare`
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.chat_http.asking import Asking
-from dialeval.errors import UsageError
+from dialeval.errors import JobError, UsageError
 from dialeval.metrics.llm_judge import DATA, NAMED, escaped, speakers, tagged
 from dialeval.progress import Progress, silent
 from dialeval.question import Answer, Choose, Chosen, Question
@@ -70,12 +70,14 @@ class Preference:
 @dataclass(frozen=True)
 class Preferences:
     """What a model prefers. `bias` is the share of the pairs that were asked in which the orders
-    disagreed, `prefers_first` how many of those favoured what stood first."""
+    disagreed, `prefers_first` how many of those favoured what stood first. `unanswered` pairs are
+    left out: the model named no answer."""
 
     model: str
     preferences: tuple[Preference, ...]
     ranking: Ranking
     asked: int
+    unanswered: int
     bias: float
     prefers_first: int
     pairs: tuple[Pair, ...]
@@ -90,6 +92,7 @@ def prefer(
     judge: str,
     join_by: JoinBy | None = None,
     systems: Sequence[str] = (),
+    samples: int = 0,
     max_requests: int | None = None,
     max_tokens: int | None = None,
     price_in: float | None = None,
@@ -105,6 +108,7 @@ def prefer(
 
     judge          a model by name, or `openai:URL#NAME`
     join_by        what answers to the same turns share: id, item or context
+    samples        replies to count, for a server without log-probabilities
     max_requests   stop after so many requests to a server, max_tokens: after so many tokens
     price_in, ...  of a million tokens that are sent and that come back; `spent` has the cost
     concurrency    questions to a server at once
@@ -129,7 +133,7 @@ def prefer(
             "no two answers to the same turns: samples share no id, item or context. See --join"
         )
     questions = {
-        place: both_orders(judge, one, other)
+        place: both_orders(judge, one, other, samples)
         for place, (_, _, _, one, other) in enumerate(joined)
         if one.response != other.response
     }
@@ -140,22 +144,31 @@ def prefer(
     for place, (first, second, item, _, _) in enumerate(joined):
         share, bias = 0.5, 0
         if place in questions:
-            share, bias = decide(*(answers[question] for question in questions[place]))
+            forward, backward = (answers[question] for question in questions[place])
+            if not all(Chosen.read(answer).mass for answer in (forward, backward)):
+                continue
+            share, bias = decide(forward, backward)
         pairs.append(Pair(item, first, second, share, bias))
+    unanswered = len(joined) - len(pairs)
+    if questions and unanswered == len(questions):
+        raise JobError(
+            f"{judge} replied with neither 1 nor 2 to any of {unanswered} pairs: it cannot judge"
+        )
     torn = [pair.bias for pair in pairs if pair.bias]
     return Preferences(
         judge,
         tuple(_preference(a, b, pairs) for a, b in combinations(sides, 2)),
         bradley_terry([Outcome(one.first, one.second, one.share, one.item) for one in pairs]),
         len(questions),
-        len(torn) / len(questions) if questions else 0.0,
+        unanswered,
+        len(torn) / (len(questions) - unanswered) if questions else 0.0,
         torn.count(1),
         tuple(pairs),
         getattr(source, "spent", dict)(),
     )
 
 
-def both_orders(model: str, one: Sample, other: Sample) -> tuple[Choose, Choose]:
+def both_orders(model: str, one: Sample, other: Sample, samples: int = 0) -> tuple[Choose, Choose]:
     """Returns the question with the first answer first, and with the second answer first."""
     named = zip(speakers(one.context, "the answer"), one.context, strict=True)
     lines = [f"{escaped(who)[:NAMED]}: {escaped(turn.text)}" for who, turn in named]
@@ -166,7 +179,8 @@ def both_orders(model: str, one: Sample, other: Sample) -> tuple[Choose, Choose]
             tagged("answer_1", [escaped(first.response or "")]),
             tagged("answer_2", [escaped(second.response or "")]),
         ]
-        return Choose(model, INSTRUCTION, "\n".join(blocks) + "\n\n", WANTED, ("1", "2"))
+        material = "\n".join(blocks) + "\n\n"
+        return Choose(model, INSTRUCTION, material, WANTED, ("1", "2"), samples)
 
     return question(one, other), question(other, one)
 

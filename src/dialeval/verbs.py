@@ -200,10 +200,13 @@ def report(
     )
 
 
-def doctor(*runs: PathLike, judge: str | None = None, key_env: str | None = None) -> list[Finding]:
+def doctor(
+    *runs: PathLike, judge: str | None = None, samples: int = 0, key_env: str | None = None
+) -> list[Finding]:
     """Checks the installation; or, if runs are named, every byte of them.
 
     judge    a language model: does it rate ten answers as it did before?
+    samples  replies to count for each answer, if its server gives no log-probabilities
     key_env  the environment variable that holds the key of its server
     """
     from dialeval.doctor import examine
@@ -216,7 +219,9 @@ def doctor(*runs: PathLike, judge: str | None = None, key_env: str | None = None
 
         if runs:
             raise UsageError("runs or a judge, not both")
-        return examine_judge(judge, Servers(Asking(key_env=key_env)))
+        return examine_judge(judge, Servers(Asking(key_env=key_env)), samples=samples)
+    if samples:
+        raise UsageError("samples are for a judge: name one")
     return [found for run in runs for found in examine_run(located(run))] if runs else examine()
 
 

@@ -175,6 +175,8 @@ def test_replies_are_counted_only_on_request() -> None:
     )
     with pytest.raises(UsageError, match="temperature 0"):
         LlmJudge(model="m", samples=2, temperature=0.0)
+    (once,) = LlmJudge(model="m", samples=1, temperature=0.0).ask(TURN)
+    assert (once.samples, once.temperature) == (1, 0.0)
 
 
 def test_the_expected_value_is_that_of_arithmetic_for_any_probabilities() -> None:

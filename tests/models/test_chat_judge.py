@@ -84,7 +84,8 @@ def test_nothing_is_asked_twice_also_by_another_process(server) -> None:
 
 def test_a_budget_stops_cleanly_and_the_next_run_goes_on(server) -> None:
     questions = [question(server, f"Judge {n}.") for n in range(5)]
-    with pytest.raises(JobError, match=r"--max-requests 2.*Run the same command again"):
+    # What is under way at the end is waited for, and counted: two requests of 101 tokens.
+    with pytest.raises(JobError, match=r"2: 2 requests, 202 tokens.*Run the same command again"):
         ask(questions, requests=2)
     assert len(server.requests) == 2
     with pytest.raises(JobError, match="--max-tokens 150"):

@@ -206,6 +206,15 @@ EstimateOnly = Annotated[
         help="Print how many requests and tokens openai: models would take, and ask nothing.",
     ),
 ]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        "--samples",
+        min=1,
+        help="Count this many replies to each question, for a server without log-probabilities.",
+        show_default=False,
+    ),
+]
 MaxRequests = Annotated[
     int | None,
     typer.Option(

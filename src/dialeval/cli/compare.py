@@ -25,6 +25,7 @@ from dialeval.cli.arguments import (
     PriceIn,
     PriceOut,
     Quiet,
+    Samples,
     Workers,
     check_picture,
     save_picture,
@@ -143,6 +144,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    samples: Samples = None,
     max_requests: MaxRequests = None,
     max_tokens: MaxTokens = None,
     price_in: PriceIn = None,
@@ -173,6 +175,7 @@ def compare(
     from dialeval.cli.terminal import counting_bar
 
     asked = {
+        "samples": samples,
         "max_requests": max_requests,
         "max_tokens": max_tokens,
         "price_in": price_in,
@@ -190,7 +193,7 @@ def compare(
         _compare_with_judge(runs, judge, join, system or (), asked, as_json, quiet)
         return
     if any(one is not None for one in asked.values()):
-        raise UsageError("limits, prices and keys of servers are for --judge: add it")
+        raise UsageError("samples, limits, prices and keys of servers are for --judge: add it")
     check_picture(plot)
     if junit and not fail_if_worse:
         raise UsageError("--junit writes what --fail-if-worse decides: add it")
@@ -274,8 +277,9 @@ def _compare_with_judge(
     from dialeval.preferences import prefer
 
     with counting_bar("asking", quiet=quiet or as_json) as progress:
+        given = {name: value for name, value in asked.items() if value is not None}
         found = prefer(
-            *runs, judge=judge, join_by=join, systems=systems, progress=progress, **asked
+            *runs, judge=judge, join_by=join, systems=systems, progress=progress, **given
         )
     if as_json:
         typer.echo(json.dumps(found.to_record(), indent=2))
@@ -318,8 +322,14 @@ def _show_preferences(found: Preferences) -> None:
             ],
             right=[1, 3],
         )
+    answered = found.asked - found.unanswered
+    if found.unanswered:
+        say(
+            f"left out: {found.unanswered} of {found.asked} pairs, as the model replied with"
+            " neither 1 nor 2"
+        )
     say(
-        f"position bias: in {found.bias:.0%} of {found.asked} pairs the two orders disagree and"
+        f"position bias: in {found.bias:.0%} of {answered} pairs the two orders disagree and"
         f" count as a tie; {found.prefers_first} of them favour what stands first"
     )
     show_spent(found.spent)

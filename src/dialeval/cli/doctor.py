@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli.arguments import Json, KeyEnv
+from dialeval.cli.arguments import Json, KeyEnv, Samples
 
 
 def doctor(
@@ -29,6 +29,7 @@ def doctor(
             show_default=False,
         ),
     ] = None,
+    samples: Samples = None,
     key_env: KeyEnv = None,
     as_json: Json = False,
 ) -> None:
@@ -41,7 +42,7 @@ def doctor(
     import dialeval
     from dialeval.cli.terminal import print_table, say
 
-    findings = dialeval.doctor(*runs or (), judge=judge, key_env=key_env)
+    findings = dialeval.doctor(*runs or (), judge=judge, samples=samples or 0, key_env=key_env)
     failed = [finding for finding in findings if finding.status == "failed"]
     if as_json:
         typer.echo(json.dumps([f.to_record() for f in findings], indent=2))

@@ -9,6 +9,9 @@ Ten answers of the bundled example are put to it with the rubric `overall`, past
 The first examination writes the card, into the `judges` folder of the cache directory; later ones
 compare with it and leave it as it is. Delete the card to begin anew. A drift means other weights,
 another library or another server behind the same name.
+
+Replies that are drawn at random (`samples`) differ from time to time. What they differ by when they
+are asked twice is then no drift.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import numpy as np
 
 from dialeval.doctor import Finding
 from dialeval.examples import four_bots
-from dialeval.metrics.llm_judge import LlmJudge
+from dialeval.metrics.llm_judge import HARDLY, LlmJudge
 from dialeval.models.chat_judge import Servers
 from dialeval.models.source import Models
 from dialeval.question import Choose, Chosen, Model
@@ -63,23 +66,29 @@ class JudgeCard:
     """Mean correlation of the ratings with those by the paraphrases; none without spread."""
     mass: float
     """Mean probability of a rating at all."""
+    noise: float = 0.0
+    """The largest difference between ratings by replies that were drawn at random; else 0."""
 
     def to_record(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def card_path(model: str, fingerprint: str) -> Path:
-    name = hashlib.sha256(f"{model} {fingerprint}".encode()).hexdigest()[:16]
+def card_path(model: str, fingerprint: str, samples: int = 0) -> Path:
+    drawn = f" {samples}" if samples else ""
+    name = hashlib.sha256(f"{model} {fingerprint}{drawn}".encode()).hexdigest()[:16]
     return cache_directory() / "judges" / f"{name}.json"
 
 
 def examine_judge(
-    model: str, servers: Servers | None = None, load_model: Callable[[int], Model] | None = None
+    model: str,
+    servers: Servers | None = None,
+    load_model: Callable[[int], Model] | None = None,
+    samples: int = 0,
 ) -> list[Finding]:
     """Asks ten answers again, compares with the card, and says how firm the ratings are.
 
     `load_model` gives, for the first, second, ... time, a model that remembers nothing; by default
-    the named one.
+    the named one. `samples` replies are counted for each answer; 0: its probabilities are read.
     """
     fingerprint = Models().fingerprint(model)
     with tempfile.TemporaryDirectory() as forgotten:
@@ -90,25 +99,27 @@ def examine_judge(
             return Models(servers=replace(servers or Servers(), record=record)).load(model)
 
         ask = load_model or fresh
-        first = _ask(ask(0), _questions(model))
-        again = _ask(ask(1), _questions(model))
+        first = _ask(ask(0), _questions(model, samples))
+        again = _ask(ask(1), _questions(model, samples))
         others = [
-            _ask(ask(2 + number), _questions(model, wording))
+            _ask(ask(2 + number), _questions(model, samples, wording))
             for number, wording in enumerate(PARAPHRASES)
         ]
     ratings = _ratings(first)
+    twice = np.abs(_ratings(again) - ratings)
     differences = [np.abs(_ratings(other) - ratings) for other in others]
     card = JudgeCard(
         model,
         fingerprint,
         LlmJudge(model=model).words.identity,
         tuple(ratings.tolist()),
-        float(np.abs(_ratings(again) - ratings).mean()),
+        float(twice.mean()),
         float(np.mean(differences)),
         _correlation(ratings, [_ratings(other) for other in others]),
         float(np.mean([one.mass for one in first])),
+        float(twice.max()) if samples else 0.0,
     )
-    path = card_path(model, fingerprint)
+    path = card_path(model, fingerprint, samples)
     known = read_object(path) if path.is_file() else None
     if known is None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,8 +131,8 @@ def _samples() -> list[Sample]:
     return [sample for sample in load(str(four_bots())) if sample.response][:ITEMS]
 
 
-def _questions(model: str, wording: str = "") -> list[Choose]:
-    metric = LlmJudge(model=model)
+def _questions(model: str, samples: int, wording: str = "") -> list[Choose]:
+    metric = LlmJudge(model=model, samples=samples)
     asked = (question for sample in _samples() for question in metric.ask(sample))
     found = [question for question in asked if isinstance(question, Choose)]
     form = "\nReply with one digit from 1 to 5 and nothing else."
@@ -148,21 +159,27 @@ def _correlation(
 
 def _findings(card: JudgeCard, known: dict[str, Any] | None, path: Path) -> list[Finding]:
     firm = "the same" if card.self_difference < MOVED else "not the same"
+    is_firm = card.self_difference < MOVED or card.noise > 0.0
+    drawn = ", as replies are drawn at random" if card.noise else ""
     correlation = (
         "no spread" if card.wording_correlation is None else f"r = {card.wording_correlation:.2f}"
     )
     found = [
         Finding(
             "self-agreement",
-            "ok" if card.self_difference < MOVED else "failed",
-            f"asked twice: {firm} (mean difference {card.self_difference:.4f})",
+            "ok" if is_firm else "failed",
+            f"asked twice: {firm} (mean difference {card.self_difference:.4f}){drawn}",
         ),
         Finding(
             "wording",
             "ok",
             f"three paraphrases: mean difference {card.wording_difference:.2f}, {correlation}",
         ),
-        Finding("mass", "ok", f"replies with a rating: {card.mass:.0%}"),
+        Finding(
+            "mass",
+            "ok" if card.mass >= HARDLY else "failed",
+            f"replies with a rating: {card.mass:.0%}",
+        ),
     ]
     if known is None:
         return [Finding("drift", "absent", f"first examination: written to {path}"), *found]
@@ -173,4 +190,4 @@ def _findings(card: JudgeCard, known: dict[str, Any] | None, path: Path) -> list
         return [Finding("drift", "failed", f"{path} is of another rubric: delete it"), *found]
     drift = float(np.abs(np.array(before, dtype=float) - np.array(card.ratings)).max())
     said = f"largest difference since the card: {drift:.4f}"
-    return [Finding("drift", "ok" if drift < MOVED else "failed", said), *found]
+    return [Finding("drift", "ok" if drift < MOVED + card.noise else "failed", said), *found]

@@ -79,7 +79,7 @@ class LlmJudge(Metric):
     words: Rubric = bound()
 
     def __post_init__(self) -> None:
-        if self.samples and not self.temperature:
+        if self.samples > 1 and not self.temperature:
             raise UsageError("llm-judge: replies at temperature 0 are all the same: samples=1")
         self.bind(words=load_rubric(self.rubric))
 

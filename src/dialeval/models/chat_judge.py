@@ -79,6 +79,10 @@ class Usage:
         return asdict(self) | ({} if cost is None else {"cost": cost})
 
 
+class OverBudgetError(Exception):
+    """A request that would be over the budget, which the text names."""
+
+
 @dataclass
 class Servers:
     """How servers are asked in this run, and what was spent so far: shared by all of them."""
@@ -113,11 +117,16 @@ class Servers:
                 if limit is not None and used >= limit
             ]
             if over:
-                raise JobError(
-                    f"stopped at {over[0]}: {self.usage.requests} requests, {spent} tokens. What"
-                    " was answered is kept. Run the same command again to go on."
-                )
+                raise OverBudgetError(over[0])
             self.usage.requests += 1
+
+    def stopped(self, limit: str) -> JobError:
+        """Returns what is said at the end of the budget, once nothing is under way any more."""
+        tokens = self.usage.tokens_in + self.usage.tokens_out
+        return JobError(
+            f"stopped at {limit}: {self.usage.requests} requests, {tokens} tokens. What was"
+            " answered is kept. Run the same command again to go on."
+        )
 
 
 def is_server(name: str) -> bool:
@@ -168,6 +177,8 @@ class ChatJudge:
                         failed = failed or error
                     else:
                         yield position, future.result().answer()
+        if isinstance(failed, OverBudgetError):
+            raise self._servers.stopped(str(failed)) from failed
         if isinstance(failed, ReplyError):
             raise JobError(f"{self._name}: {failed}. {failed.advice}".rstrip()) from failed
         if failed is not None:
@@ -299,8 +310,8 @@ def probabilities_of(
                 listed[token] = listed.get(token, 0.0) + math.exp(min(0.0, log_prob))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise UsageError(
-            f"{name} gives no log-probabilities. Count replies instead: add samples=20 (20 requests"
-            " for each question of the rubric; the signature says so)"
+            f"{name} gives no log-probabilities. Count replies instead, 20 requests for each"
+            " question: add samples=20 to llm-judge, or --samples 20 to compare and doctor"
         ) from error
     return tuple(
         math.fsum(listed.get(form, 0.0) for form in spellings(choice)) for choice in choices
