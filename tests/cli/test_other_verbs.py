@@ -290,6 +290,20 @@ def bots(dialeval, tmp_path):
     return name
 
 
+def test_an_answer_is_one_line_on_the_screen_and_a_long_one_is_cut(dialeval, tmp_path):
+    said = ["So:\n     reason: none\n```\ncode\n```", "word " * 500]
+    log = tmp_path / "chats.jsonl"
+    log.write_text(
+        "".join(json.dumps({"prompt": "Hi!\nYou", "response": one}) + "\n" for one in said)
+    )
+    dialeval("score", str(log), "-m", "flags", "-o", str(tmp_path / "run"))
+    lines = dialeval("worst", str(tmp_path / "run")).out.splitlines()
+    assert "     answer: So: reason: none ``` code ```" in lines
+    (cut,) = [line for line in lines if line.endswith("... (2,500 characters)")]
+    assert len(cut) < 450
+    assert lines.count("     before: Hi! You") == 2
+
+
 def test_the_worst_answers_are_printed_with_what_was_said_before(dialeval, bots):
     done = dialeval("worst", bots, "-m", "chrf", "-n", "3")
     assert done.code == 0, done.err

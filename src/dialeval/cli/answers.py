@@ -85,7 +85,7 @@ def _show(found: RankedAnswers, page: Path | None, overwrite: bool, as_json: boo
 
 
 def _show_answer(one: RankedAnswer, with_system: bool) -> None:
-    from dialeval.cli.terminal import say
+    from dialeval.cli.terminal import passage, say
 
     say()
     say(
@@ -94,8 +94,8 @@ def _show_answer(one: RankedAnswer, with_system: bool) -> None:
     )
     before = one.context if one.response is not None else one.context[:-1]
     if before:
-        say(f"     before: {before[-1]}", style="dim")
+        say(f"     before: {passage(before[-1])}", style="dim")
     said = one.response if one.response is not None else one.context[-1] if one.context else ""
-    say(f"     answer: {said}")
+    say(f"     answer: {passage(said)}")
     if one.reason:
         say(f"     reason: {one.reason}", style="yellow")

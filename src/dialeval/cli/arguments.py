@@ -206,7 +206,7 @@ EstimateOnly = Annotated[
         help="Print how many requests and tokens openai: models would take, and ask nothing.",
     ),
 ]
-Samples = Annotated[
+CountedReplies = Annotated[
     int | None,
     typer.Option(
         "--samples",

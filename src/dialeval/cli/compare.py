@@ -16,6 +16,7 @@ import typer.core
 
 from dialeval.cli.arguments import (
     Concurrency,
+    CountedReplies,
     Json,
     KeyEnv,
     MaxRequests,
@@ -25,7 +26,6 @@ from dialeval.cli.arguments import (
     PriceIn,
     PriceOut,
     Quiet,
-    Samples,
     Workers,
     check_picture,
     save_picture,
@@ -144,7 +144,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    samples: Samples = None,
+    samples: CountedReplies = None,
     max_requests: MaxRequests = None,
     max_tokens: MaxTokens = None,
     price_in: PriceIn = None,

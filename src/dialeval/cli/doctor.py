@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli.arguments import Json, KeyEnv, Samples
+from dialeval.cli.arguments import CountedReplies, Json, KeyEnv
 
 
 def doctor(
@@ -29,7 +29,7 @@ def doctor(
             show_default=False,
         ),
     ] = None,
-    samples: Samples = None,
+    samples: CountedReplies = None,
     key_env: KeyEnv = None,
     as_json: Json = False,
 ) -> None:

@@ -16,7 +16,7 @@ from dialeval.agreement.text_tables import (
     relations_table,
     standings_table,
 )
-from dialeval.cli.terminal import say, screen_width, show_table
+from dialeval.cli.terminal import passage, say, screen_width, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -188,6 +188,6 @@ def _show_change(change: Change, names: Sequence[str], difference: float) -> Non
     ids = change.ids[0] if change.ids[0] == change.ids[1] else " / ".join(change.ids)
     say(f"  {difference:+.4g}  {ids}")
     if change.context:
-        say(f"    before: {change.context[-1]}", style="dim")
+        say(f"    before: {passage(change.context[-1])}", style="dim")
     for name, score, response in zip(names, change.scores, change.responses, strict=True):
-        say(f"    {name} ({score:.4g}): {response}")
+        say(f"    {name} ({score:.4g}): {passage(response)}")

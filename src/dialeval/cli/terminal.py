@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dialeval.tables import TextTable
     from dialeval.training.loop import State
 
+LONGEST_PASSAGE = 400
+"""Characters of an answer that are read on a screen; files have the whole of it."""
 PLAIN_PROGRESS_SECONDS = 5.0
 """How often progress is reported in a log file, where no bar can move."""
 
@@ -47,6 +49,15 @@ def say(text: str = "", *, stderr: bool = False, style: str | None = None) -> No
     """Prints lines of text, each of them cleaned."""
     for line in text.split("\n"):
         console(stderr).print(clean(line), style=style, markup=False)
+
+
+def passage(text: str) -> str:
+    """Returns what somebody said on one line, so that it can pass for nothing else on the screen,
+    and without the end of a long text."""
+    line = " ".join(text.split())
+    if len(line) <= LONGEST_PASSAGE:
+        return line
+    return f"{line[:LONGEST_PASSAGE].rstrip()} ... ({len(text):,} characters)"
 
 
 def harmless_output() -> IO[str]:
