@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -201,3 +203,23 @@ def test_an_interrupted_verb_says_whether_it_can_be_resumed(
     monkeypatch.setattr("typer.core.TyperCommand.invoke", interrupt, raising=False)
     done = dialeval(*arguments)
     assert (done.code, message in done.err) == (130, True), done.err
+
+
+def test_scoring_imports_neither_pandas_nor_pictures_and_frames_work_afterwards(tmp_path):
+    code = """
+import sys
+from dialeval.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+print(sorted({"pandas", "dialeval.pictures", "torch"} & sys.modules.keys()))
+import pandas, pyarrow
+frame = pandas.DataFrame({"a": [1.5, None], "b": pandas.Categorical(["x", None])})
+print(pyarrow.Table.from_pandas(frame).to_pydict(), len(pyarrow.table({"a": [1]}).to_pandas()))
+"""
+    row = {"id": "1", "context": ["Hello."], "response": "Hi."}
+    (tmp_path / "one.jsonl").write_text(json.dumps(row))
+    command = [sys.executable, "-c", code, "score", str(tmp_path / "one.jsonl"), "-m", "length"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-2:] == ["[]", "{'a': [1.5, None], 'b': ['x', None]} 1"]

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import AutoTokenizer, BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from dialeval.errors import UsageError
+from dialeval.model_store.weights import SharedWeights, shared
 from dialeval.models import loading
 from dialeval.models.loading import text_tokenizer
 from dialeval.networks import bert
@@ -92,6 +93,12 @@ def test_the_plain_tokenizer_reads_as_transformers_does(directory):
     for name in ("cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id", "eos_token_id"):
         assert getattr(ours, name) == getattr(theirs, name)
     assert (len(ours), ours.model_max_length) == (len(theirs), theirs.model_max_length)
+
+
+def test_models_that_share_weights_share_the_tokenizer(directory):
+    with shared(SharedWeights()):
+        assert text_tokenizer(directory) is text_tokenizer(directory)
+    assert text_tokenizer(directory) is not text_tokenizer(directory)
 
 
 @pytest.mark.parametrize("by", ["plain", "transformers"])

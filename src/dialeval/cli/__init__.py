@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import sys
 
 
@@ -11,6 +13,9 @@ def main() -> None:
     from dialeval.cli.app import app
     from dialeval.errors import DialevalError
 
+    # Python would look through all that torch made, several times, only to end: as long as half a
+    # second. What is frozen is left out.
+    atexit.register(gc.freeze)
     try:
         app()
     except DialevalError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -151,6 +152,7 @@ def score(
     from dialeval.registry import DEFAULT_METRICS, make_metrics
     from dialeval.runs.table import count
 
+    _leave_out_pandas()
     calibrations = dialeval.open_run(calibration).calibrations if calibration else None
     asked = (max_requests, max_tokens, price_in, price_out, concurrency, key_env)
     servers = servers_of(*asked)
@@ -211,6 +213,30 @@ def score(
     _show(run, place, parts or (not metric and not as_json), as_json, quiet)
     if out is None and not (quiet or as_json):
         say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")
+
+
+def _leave_out_pandas() -> None:
+    """Lets pyarrow make arrays without pandas. It imports pandas, if that is installed, for its
+    first array, which takes longer than reading ten dialogues; it asks once, and again when
+    somebody wants a frame."""
+    if "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(_NoPandas)
+
+
+class _NoPandas:
+    """While it is asked for modules, there is no pandas."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ImportError(fullname)
 
 
 def _check_server_is_asked(metrics: Sequence[Metric]) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 Network = TypeVar("Network", bound="torch.nn.Module")
+Read = TypeVar("Read")
 
 ONE_FILE = "model.safetensors"
 """A model whose weights were not split over several files."""
@@ -115,7 +116,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 class SharedWeights:
-    """Files of weights that several networks read: each is mapped into memory once.
+    """Files that several networks read, weights and tokenizers: each is read or mapped once.
 
     Five judges that stand on one encoder, and a language model with and without its adapter, take
     the memory of one. Nobody may write into a tensor that is shared: whoever trains reads files
@@ -123,14 +124,14 @@ class SharedWeights:
     """
 
     def __init__(self) -> None:
-        self._tensors: dict[tuple[Path, int, int, int], dict[str, torch.Tensor]] = {}
+        self._read: dict[tuple[str, Path, int, int, int], Any] = {}
 
-    def read(self, path: Path) -> dict[str, torch.Tensor]:
+    def read(self, kind: str, path: Path, how: Callable[[Path], Any]) -> Any:
         status = path.stat()
-        key = (path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns)
-        if key not in self._tensors:
-            self._tensors[key] = _read_tensors(path)
-        return dict(self._tensors[key])
+        key = (kind, path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns)
+        if key not in self._read:
+            self._read[key] = how(path)
+        return self._read[key]
 
 
 _shared: ContextVar[SharedWeights | None] = ContextVar("shared", default=None)
@@ -146,10 +147,17 @@ def shared(weights: SharedWeights) -> Iterator[None]:
         _shared.reset(token)
 
 
+def read_once(kind: str, path: Path, how: Callable[[Path], Read]) -> Read:
+    """Returns what `how` makes of a file; inside `shared`, the same object for all who ask for this
+    kind of thing."""
+    weights = _shared.get()
+    found: Read = weights.read(kind, path, how) if weights else how(path)
+    return found
+
+
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     """Reads a safetensors file, as 32-bit floats."""
-    weights = _shared.get()
-    return weights.read(path) if weights else _read_tensors(path)
+    return dict(read_once("tensors", path, _read_tensors))
 
 
 def _read_tensors(path: Path) -> dict[str, torch.Tensor]:

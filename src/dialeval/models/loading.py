@@ -25,7 +25,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dialeval.errors import JobError, UsageError
-from dialeval.model_store.weights import read_json
+from dialeval.model_store.weights import read_json, read_once
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -105,6 +105,13 @@ def light_tokenizer(directory: Path) -> Any:
 def text_tokenizer(directory: Path) -> Any:
     """Returns a light tokenizer for models that read what strangers wrote: to it, `[SEP]` in a text
     is five ordinary characters, and special tokens are only those that it adds itself."""
+    file = directory / "tokenizer.json"
+    if not file.is_file():
+        return _text_tokenizer(directory)
+    return read_once("text tokenizer", file, lambda _: _text_tokenizer(directory))
+
+
+def _text_tokenizer(directory: Path) -> Any:
     tokenizer = light_tokenizer(directory)
     tokenizer.split_special_tokens = True
     tokenizer.backend_tokenizer.encode_special_tokens = True

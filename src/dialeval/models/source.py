@@ -74,7 +74,8 @@ class Models:
         if found.role not in ("encoder", "classifier"):
             return 0.0
         if found.directory not in self._tokenizers:
-            self._tokenizers[found.directory] = text_tokenizer(found.directory)
+            with shared(self._weights):
+                self._tokenizers[found.directory] = text_tokenizer(found.directory)
         tokenizer = self._tokenizers[found.directory]
         clean = SURROGATE.sub("\ufffd", text)
         ids = tokenizer([clean], add_special_tokens=False, verbose=False).input_ids[0]

@@ -40,15 +40,15 @@ from dialeval.pictures import save
 from dialeval.probe.directory import differences, open_probe
 from dialeval.probe.holistic_result import (
     ASPECTS,
-    PLAIN,
     HolisticResult,
     Judged,
     few_note,
     means_by_system,
     relations_among,
 )
-from dialeval.probe.plan import SampleKind, kind_of
+from dialeval.probe.plan import PLAIN, SampleKind, kind_of
 from dialeval.probe.probing import ProbeProgress, ProbeSummary, probe, queries_digest
+from dialeval.probe.whole_dialogue import PROBES, SETTINGS
 from dialeval.progress import Progress, usual_progress
 from dialeval.registry import make_metrics
 from dialeval.runs.run import Run, open_run
@@ -69,10 +69,8 @@ PathLike = str | Path
 Stage = Callable[[str], Progress]
 """Hears the name of the work that begins, and returns who hears how far it is."""
 
-SETTINGS, QUERIES, PROBES, ANSWERS, VARIANTS, RESULT, PICTURE = (
-    "holistic.json",
+QUERIES, ANSWERS, VARIANTS, RESULT, PICTURE = (
     "queries.jsonl",
-    "probes",
     "answers",
     "variants",
     "result.json",

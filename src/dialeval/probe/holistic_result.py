@@ -22,6 +22,7 @@ from dialeval.agreement.correlation import FEWEST
 from dialeval.agreement.relations import Relations, relate_columns
 from dialeval.agreement.text_tables import number_text, p_text
 from dialeval.pictures import Bar, Drawing, bar_chart, matrix_plot, small_multiples
+from dialeval.probe.plan import BASELINE, PLAIN
 from dialeval.runs.table import count
 from dialeval.tables import TextTable
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from dialeval.probe.probing import ProbeSummary
 
 ASPECTS = ("coherence", "fluency", "diversity", "consistency")
-PLAIN, BASELINE = "plain", "random"
 LEVEL = 0.95
 
 

@@ -43,6 +43,9 @@ ORIGINAL = "original"
 GIVEN = "given"
 """Who made the variants that came with a file of queries."""
 
+PLAIN, BASELINE = "plain", "random"
+"""Whose column an answer without a variant is in, and the augmenter that only gives a baseline."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:

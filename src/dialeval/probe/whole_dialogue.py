@@ -19,12 +19,14 @@ from dataclasses import replace
 
 from dialeval.errors import InputError, UsageError
 from dialeval.probe.directory import open_probe
-from dialeval.probe.holistic import PROBES, SETTINGS
-from dialeval.probe.holistic_result import BASELINE
-from dialeval.probe.plan import kind_of
+from dialeval.probe.plan import BASELINE, kind_of
 from dialeval.readers.reader import Place, Reader, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
 from dialeval.sample import Sample
+
+SETTINGS, PROBES = "holistic.json", "probes"
+"""What the directory is known by, and the folder of its probes. They are not in `holistic`, because
+every file that is read is shown to this reader, and `holistic` takes long to import."""
 
 
 def recognises(source: Source) -> bool:
