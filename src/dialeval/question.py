@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
@@ -30,6 +30,14 @@ FORM = 3
 """Increment when answers change for unchanged weights: cached answers are then not used."""
 
 
+def _fields(value: Any) -> dict[str, Any]:
+    """What `dataclasses.asdict` gives, without its copies of everything inside."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+_KEYS = json.JSONEncoder(ensure_ascii=False, default=_fields)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """Base of all questions. `model` is a name that `dialeval models` knows, or a path."""
@@ -42,9 +50,9 @@ class Question:
 
         The model's *name* is left out: the fingerprint says which weights answered.
         """
-        fields = dataclasses.asdict(self)
+        fields = _fields(self)
         del fields["model"]
-        text = json.dumps([FORM, fingerprint, type(self).__name__, fields], ensure_ascii=False)
+        text = _KEYS.encode([FORM, fingerprint, type(self).__name__, fields])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 

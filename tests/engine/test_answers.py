@@ -12,7 +12,8 @@ from made_up import LengthModel, LengthModels
 
 from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
 from dialeval.errors import JobError
-from dialeval.question import Embed
+from dialeval.question import Embed, Judge, Likelihood
+from dialeval.sample import Turn
 
 
 def ask(source, cache=None, texts=("a", "bb", "a")):
@@ -127,3 +128,14 @@ def test_the_place_of_the_cache_can_be_chosen(monkeypatch, tmp_path):
     monkeypatch.delenv("DIALEVAL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_cache_path() == tmp_path / "dialeval" / "answers.sqlite"
+
+
+def test_answers_of_earlier_releases_are_found_under_the_same_keys():
+    """Digests that were computed by json and hashlib over `dataclasses.asdict`."""
+    dialogue = (Turn("Hé", "user"), Turn("\ud800 x", "system"))
+    expected = {
+        Likelihood("m", dialogue, "ok"): "13603c60f50f5237bb955bff44b4cff6",
+        Embed("m", "a"): "724228bb4149350549ee4bdf0389ed58",
+        Judge("m", ("a", "b"), "c"): "e11413d9c95503fa52d35b3d671c7e5d",
+    }
+    assert {question: question.key("f").hex()[:32] for question in expected} == expected
