@@ -58,18 +58,23 @@ THIRTEEN = [
 MOST_MEGABYTES = 1536
 
 
-def thirteen_metrics(folder: Path, count: int) -> float:
-    """Peak megabytes of a run with all of them; no answer is known before it."""
+def write_short_turns(path: Path, count: int) -> None:
+    """Turns that are made of the dialogues that come with dialeval."""
     generator = random.Random(0)
     rows = [json.loads(line) for line in four_bots().read_text("utf-8").splitlines()]
-    turns = folder / "turns.jsonl"
-    with turns.open("w", encoding="utf-8") as file:
+    with path.open("w", encoding="utf-8") as file:
         for i in range(count):
             one, other = generator.choices(rows, k=2)
             begin = one["response"].split()[: generator.randint(3, 12)]
             end = other["response"].split()[-generator.randint(2, 8) :]
             row = {**one, "id": str(i), "response": " ".join([*begin, *end])}
             file.write(json.dumps(row) + "\n")
+
+
+def thirteen_metrics(folder: Path, count: int) -> float:
+    """Peak megabytes of a run with all of them; no answer is known before it."""
+    turns = folder / "turns.jsonl"
+    write_short_turns(turns, count)
     command = [sys.executable, "-m", "dialeval", "score", str(turns), "-q", "-o", str(folder / "r")]
     command += [part for metric in THIRTEEN for part in ("-m", metric)]
     caches = {"DIALEVAL_MODELS": str(models_directory()), "DIALEVAL_CACHE": str(folder / "cache")}

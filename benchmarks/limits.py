@@ -1,13 +1,15 @@
 """The limits of this machine, and how near the language model and the answer cache come to them.
 
 python benchmarks/limits.py
+python benchmarks/limits.py --products    # how fast the products of the embedded models can be
 """
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +70,43 @@ def matmul_flops(size: int = 2048) -> float:
     return 2 * size**3 / (time.perf_counter() - started)
 
 
+SHAPES = {
+    "SmolLM2, wide": (2048, 576, 1536),
+    "SmolLM2, narrow": (2048, 1536, 576),
+    "SmolLM2, attention": (2048, 576, 576),
+    "SmolLM2, head": (340, 576, 49152),
+    "MiniLM, wide": (1024, 384, 1536),
+    "MiniLM, attention": (1024, 384, 384),
+}
+"""Tokens, numbers of a state before and after: the products that the embedded models consist of."""
+
+
+def product_rates(rounds: int = 4) -> dict[str, tuple[float, float]]:
+    """GFLOP per second of processor time of each product: by torch as the models call it, and by
+    numpy, which has another library of products. On one thread: set OMP_NUM_THREADS=1 and
+    OPENBLAS_NUM_THREADS=1."""
+    import torch
+
+    def rate(work: Callable[[], object], operations: float) -> float:
+        seconds = []
+        for _ in range(rounds + 1):
+            started = time.process_time()
+            work()
+            seconds.append(time.process_time() - started)
+        return operations / min(seconds[1:]) / 1e9
+
+    found = {}
+    with torch.inference_mode():
+        for name, (rows, before, after) in SHAPES.items():
+            x, w = torch.randn(rows, before), torch.randn(after, before)
+            flat, weights, work = x.numpy(), w.numpy(), 2.0 * rows * before * after
+            found[name] = (
+                rate(lambda x=x, w=w: torch.nn.functional.linear(x, w), work),  # type: ignore[misc]
+                rate(lambda x=flat, w=weights: x @ w.T, work),  # type: ignore[misc]
+            )
+    return found
+
+
 def cache_hits_per_second(answers: int = 20_000) -> float:
     """Vectors of 384 numbers found again, from the question to the answer."""
     from dialeval.engine.answers import AnswerCache
@@ -87,6 +126,12 @@ def cache_hits_per_second(answers: int = 20_000) -> float:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--products", action="store_true", help="measure single products only")
+    if parser.parse_args().products:
+        for name, (ours, numpys) in product_rates().items():
+            print(f"{name:<20} torch {ours:6.1f} GFLOP/s  numpy {numpys:6.1f} GFLOP/s")
+        return
     found = measure_limits(example_dialogues(6))
     print(
         f"32-bit products reach {found.matmul_gflops:,.0f} GFLOP/s; the language model reaches"
