@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dialeval.examples import behaviour_pairs
 from dialeval.question import ASPECTS
+from dialeval.text import letters_and_digits
 from dialeval.training.examples.faults import FAULTS, Exchange, spoil
-from dialeval.training.examples.judge import GOOD, inference_groups, spoiled_group
+from dialeval.training.examples.judge import (
+    GOOD,
+    graded_groups,
+    inference_groups,
+    spoiled_group,
+)
 
 EXCHANGE = Exchange(
     (
@@ -76,3 +83,35 @@ def test_a_contradiction_is_inconsistent_and_is_not_compared():
     assert first.answers[0].aspects == {"consistency": 0.0}
     assert second.answers[0].aspects == {"consistency": 1.0}
     assert first.preferred == ()
+
+
+def test_graded_answers_are_excellent_fair_and_bad():
+    """Every group that comes with dialeval: two good answers, three bad ones of known kinds."""
+    groups = graded_groups()
+    assert len(groups) >= 800
+    for group in groups:
+        assert len(group.answers) == 5
+        bad = [place for place, one in enumerate(group.answers) if 0.0 in one.aspects.values()]
+        assert bad == [2, 3, 4]
+        wrong = {
+            (0, place, aspect)
+            for place in bad
+            for aspect, value in group.answers[place].aspects.items()
+            if value == 0.0
+        }
+        assert wrong <= {(one.better, one.worse, one.aspect) for one in group.preferred}
+        assert all(one.worse > 0 and one.aspect != "overall" for one in group.preferred)
+        assert len({letters_and_digits(one.response) for one in group.answers}) == 5
+    assert {a for g in groups for one in g.answers for a, v in one.aspects.items() if v == 0.0} == (
+        set(GOOD)
+    )
+
+
+def test_no_graded_answer_is_from_a_behaviour_pair():
+    tested = {
+        letters_and_digits(sample.response or "")
+        for pair in behaviour_pairs("test")
+        for sample in pair.samples()
+    }
+    graded = {letters_and_digits(a.response) for g in graded_groups() for a in g.answers[:2]}
+    assert not graded & tested

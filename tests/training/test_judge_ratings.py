@@ -12,10 +12,10 @@ from scipy.stats import rankdata, spearmanr
 
 from dialeval.errors import UsageError
 from dialeval.models.quality_judge import Scale
-from dialeval.models.quality_stack import FEATURES, PRODUCTS
+from dialeval.models.quality_stack import FEATURES, PRODUCTS, Readers
 from dialeval.question import ASPECTS, Assessment, Embed, Judge
 from dialeval.sample import Rating, Sample, Turn
-from dialeval.training.examples.rated_answers import Rated, Readers, rated_dialogues, uniform_ranks
+from dialeval.training.examples.rated_answers import Rated, rated_dialogues, uniform_ranks
 from dialeval.training.judge_left_out import (
     LeftOut,
     across_sets,
@@ -240,12 +240,15 @@ class MadeUp:
         return Assessment((rating,) * len(ASPECTS), 1.0, 1.0).answer()
 
 
+READERS = Readers("judge", "encoder", "relevance", "pone", "engagement")
+
+
 def test_a_dialogue_has_the_features_of_its_systems_turns():
     said = (Turn("Hello", "user"), Turn("Hi there", "system"), Turn("So?", "user"))
     rated = {"overall": Rating((2, 4), (1, 5))}
     long = Sample("a", (*said, Turn("Well", "system")), ratings=rated)
     samples = [long, Sample("b", said, ratings={"overall": Rating((5,), (1, 5))})]
-    turns, ratings = rated_dialogues("made up", samples, Readers("judge"), MadeUp())
+    turns, ratings = rated_dialogues("made up", samples, READERS, MadeUp())
     assert [own.shape for own in turns] == [(2, len(FEATURES) + 2), (1, len(FEATURES) + 2)]
     assert turns[0][0] == pytest.approx(turns[1][0])
     assert ratings == pytest.approx([3.0, 5.0])
@@ -254,4 +257,4 @@ def test_a_dialogue_has_the_features_of_its_systems_turns():
 def test_answers_alone_are_no_dialogues():
     answer = Sample("a", (Turn("Hello"),), "Hi", ratings={"overall": Rating((2,), (1, 5))})
     with pytest.raises(UsageError, match="no rated dialogue"):
-        rated_dialogues("made up", [answer], Readers("judge"), MadeUp())
+        rated_dialogues("made up", [answer], READERS, MadeUp())

@@ -41,7 +41,8 @@ def corpus(tmp_path, monkeypatch):
 
 
 def learn(corpus, out, base, **options):
-    given = {"model": base, "start": "", "groups": 20, "batch": 12, "learning_rate": 0.003}
+    given = {"model": base, "start": "", "groups": 20, "graded": 4, "batch": 12}
+    given |= {"learning_rate": 0.003}
     given |= {"context_tokens": 12, "response_tokens": 9}  # the tiny one has 24 positions
     return train("judge-corpus", corpus, out, **(given | {"epochs": 2} | options))
 
@@ -52,6 +53,11 @@ def relevance(tmp_path, corpus, base):
     small = {"model": base, "vectors": vectors, "examples": 20, "held_out": 10, "epochs": 1}
     train("mme-relevance", corpus, tmp_path / "relevance", **small)
     return str(tmp_path / "relevance")
+
+
+def scorers(judge):
+    """One judge for all: whoever is asked, it answers."""
+    return dict.fromkeys(("relevance", "pone", "engagement"), judge)
 
 
 def assess(model, response="i do like cats"):
@@ -88,6 +94,18 @@ def test_an_adapter_of_another_encoder_is_no_start(tmp_path, corpus, base):
         learn(corpus, tmp_path / "out", base, start=base)
 
 
+def test_a_judge_can_be_the_start_of_the_next_one(tmp_path, corpus, base):
+    learn(corpus, tmp_path / "first", base)
+    first = str(tmp_path / "first")
+    second = learn(corpus, tmp_path / "second", base, start=first, epochs=1, learning_rate=1e-9)
+    assert second.curve[0]["validation_loss"] == pytest.approx(second.curve[-1]["validation_loss"])
+    found, before = assess(tmp_path / "second").ratings, assess(first).ratings
+    assert found == pytest.approx(before, abs=1e-3)  # 16 bits
+    other = str(tiny_encoders.save_bert(tmp_path / "other"))
+    with pytest.raises(UsageError, match="reads with"):
+        learn(corpus, tmp_path / "third", other, start=first)
+
+
 def rated_file(path, words):
     """Answers whose rating is how much they speak of cats."""
     rows = [
@@ -116,7 +134,7 @@ def test_ratings_of_two_sets_make_a_judge_and_ones_own_adapt_it(tmp_path, corpus
         start="",
         base=str(tmp_path / "corpus"),
         encoder=base,
-        relevance=relevance,
+        **scorers(relevance),
     )
     assert card.scores["mean over sets, left out: Spearman of overall"] > 0.5
     run = dialeval.score(dialeval.load(one), [f"judge:model={tmp_path / 'judge'}"])
@@ -131,7 +149,7 @@ def test_ratings_of_two_sets_make_a_judge_and_ones_own_adapt_it(tmp_path, corpus
 def test_a_judge_whose_readers_have_changed_is_refused(tmp_path, corpus, base, relevance):
     learn(corpus, tmp_path / "corpus", base)
     one, two = (rated_file(tmp_path / f"{name}.jsonl", 3) for name in ("one", "two"))
-    readers = {"base": str(tmp_path / "corpus"), "encoder": base, "relevance": relevance}
+    readers = {"base": str(tmp_path / "corpus"), "encoder": base, **scorers(relevance)}
     train("judge", [one, two], tmp_path / "judge", start="", **readers)
     record = json.loads((tmp_path / "judge" / "scorer.json").read_text("utf-8"))
     record["fingerprints"][base] = "0" * 64
@@ -141,7 +159,7 @@ def test_a_judge_whose_readers_have_changed_is_refused(tmp_path, corpus, base, r
         assess(tmp_path / "judge")
 
 
-@pytest.mark.parametrize("option", ["base", "encoder", "relevance"])
+@pytest.mark.parametrize("option", ["base", "encoder", "relevance", "pone", "engagement"])
 def test_a_reader_is_not_named_in_vain(tmp_path, option):
     """A judge to start from has readers of its own."""
     with pytest.raises(UsageError, match=f"--{option} is for a judge from nothing"):

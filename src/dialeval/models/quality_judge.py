@@ -199,6 +199,13 @@ def load(directory: Path, *, device: str = "auto") -> QualityJudge:
     return QualityJudge(network.to(choose_device(device)), tokenizer, config)
 
 
+def is_quality_judge(directory: Path) -> bool:
+    """Whether the directory holds what `dialeval train judge-corpus` made."""
+    return (directory / "scorer.json").is_file() and (
+        read_scorer(directory).get("kind") == "quality-judge"
+    )
+
+
 def load_network(directory: Path) -> tuple[QualityNetwork, Any, QualityConfig]:
     """Network, tokenizer and configuration."""
     config = QualityConfig.read(directory)

@@ -5,22 +5,22 @@
     rating = 1 + 4 sigmoid(a z + c)         a, c: `Scale`
 
 x are the `FEATURES` of an answer and its vector. The features are what a quality-judge says of its
-aspects, how near the answer is to what was said (cosines of an encoder, and a relevance judge), and
-what can be counted. Length is one of them, by name, so that nobody has to guess whether the judge
-follows it. The vector is the encoder's, of the answer alone: how such answers are liked. Products
-of two features let one count more where another is high: a long answer is liked if it fits. The sum
-is linear in its weights on purpose: they can be read, and they are fitted in a second on ratings of
-one's own.
+aspects, how near the answer is to what was said (cosines of an encoder), what three metrics say
+that learned from dialogues (`SCORERS`), and what can be counted. Length is one of them, by name, so
+that nobody has to guess whether the judge follows it. The vector is the encoder's, of the answer
+alone: how such answers are liked. Products of two features let one count more where another is
+high: a long answer is liked if it fits. The sum is linear in its weights on purpose: they can be
+read, and they are fitted in a second on ratings of one's own.
 
-It reads nothing itself: it asks a quality-judge, an encoder and a relevance judge through the
-engine. They have to be the ones that it was fitted on; their fingerprints stand in `scorer.json`.
+It reads nothing itself: it asks its `Readers` through the engine. They have to be the ones that it
+was fitted on; their fingerprints stand in `scorer.json`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,10 @@ COUNTED = (
     "details that are new, where others were said before",
 )
 COSINES = ("cosine with the last turn", "cosine with all turns", "cosine with the own last turn")
-NEAR = (*COSINES, "mme-relevance")
+SCORERS = ("mme-relevance", "pone", "predictive-engage")
+"""Metrics whose logits are features. Two of them are small heads on vectors of sentences that are
+embedded anyway."""
+NEAR = (*COSINES, *SCORERS)
 FEATURES = (*ASPECTS, *(f"bad {aspect}" for aspect in ASPECTS[1:]), *NEAR, *COUNTED)
 """In the order of the weights. `bad x` is what the judge says of x where that is negative, else 0:
 one grave fault counts more than the sum of small ones."""
@@ -98,13 +101,28 @@ CERTAIN = 1e-4
 
 
 @dataclass(frozen=True)
-class StackConfig:
-    """`judge`, `encoder` and `relevance` name the models that it reads, `fingerprints` says which
-    ones they were; `fitted_on` names the rated sets, for those who leave one out."""
+class Readers:
+    """The models that are asked: a quality-judge, an encoder, and one for each of `SCORERS`."""
 
     judge: str
     encoder: str
     relevance: str
+    pone: str
+    engagement: str
+
+    def names(self) -> tuple[str, ...]:
+        return (self.judge, self.encoder, *self.scorers())
+
+    def scorers(self) -> tuple[str, ...]:
+        return (self.relevance, self.pone, self.engagement)
+
+
+@dataclass(frozen=True)
+class StackConfig:
+    """`fingerprints` says which models the readers were; `fitted_on` names the rated sets, for
+    those who leave one out."""
+
+    readers: Readers
     fingerprints: Mapping[str, str]
     scale: Scale
     fitted_on: tuple[str, ...] = ()
@@ -113,19 +131,18 @@ class StackConfig:
     @classmethod
     def read(cls, directory: Path) -> StackConfig:
         record = read_scorer(directory)
-        names = {
-            name: field(directory, record, name, str) for name in ("judge", "encoder", "relevance")
-        }
+        readers = {one.name: field(directory, record, one.name, str) for one in fields(Readers)}
         fingerprints = field(directory, record, "fingerprints", dict)
         return cls(
-            **names,
+            Readers(**readers),
             fingerprints={str(name): str(value) for name, value in fingerprints.items()},
             scale=Scale.read(directory, record),
             fitted_on=tuple(map(str, field(directory, record, "fitted_on", list))),
         )
 
     def to_record(self) -> dict[str, Any]:
-        return {"kind": "quality-stack", **asdict(self)}
+        record = asdict(self)
+        return {"kind": "quality-stack", **record.pop("readers"), **record}
 
 
 @dataclass(frozen=True)
@@ -195,11 +212,7 @@ class QualityStack:
         self._config = config
 
     def asks(self, questions: Sequence[Question]) -> list[list[Question]]:
-        config = self._config
-        return [
-            asked(_assess(question), config.judge, config.encoder, config.relevance)
-            for question in questions
-        ]
+        return [asked(_assess(question), self._config.readers) for question in questions]
 
     def answer(
         self, questions: Sequence[Question], answers: Sequence[Sequence[Answer]] = ()
@@ -219,35 +232,38 @@ def _assess(question: Question) -> Assess:
     return question
 
 
-def asked(question: Assess, judge: str, encoder: str, relevance: str) -> list[Question]:
-    """Returns what it asks other models: the aspects, the vectors of the answer, of the last turn,
-    of the last turn of the one who answers and of all turns, and a relevance."""
+def asked(question: Assess, readers: Readers) -> list[Question]:
+    """Returns what it asks other models: the aspects, what the scorers say, the vectors of the
+    answer, of the last turn, of all turns and of the last turn of the one who answers."""
     turns = tuple(turn.text for turn in question.turns)
     own = [turn.text for turn in question.turns if turn.speaker == "me"]
     everything = " ".join(" ".join(turns).split()[-CONTEXT_WORDS:])
     texts = (question.response, turns[-1], everything, *own[-1:])
     return [
-        Assess(judge, question.turns, question.response),
-        Judge(relevance, turns, question.response),
-        *(Embed(encoder, text) for text in texts),
+        Assess(readers.judge, question.turns, question.response),
+        *(Judge(scorer, turns, question.response) for scorer in readers.scorers()),
+        *(Embed(readers.encoder, text) for text in texts),
     ]
 
 
 def features_of(question: Assess, answers: Sequence[Answer]) -> Floats:
     """`FEATURES` of an answer and its vector, from the answers to what is `asked`."""
     shares = (np.array(Assessment.read(answers[0]).ratings) - 1.0) / 4.0
-    logits = _logit(np.clip(shares, CERTAIN, 1.0 - CERTAIN))
-    relevance = _logit(np.clip(float(answers[1][0]), CERTAIN, 1.0 - CERTAIN))
-    said, *turns = (_unit(np.asarray(one, dtype=np.float64)) for one in answers[2:])
+    logits = _logit(shares)
+    scores, embedded = answers[1 : 1 + len(SCORERS)], answers[1 + len(SCORERS) :]
+    said, *turns = (_unit(np.asarray(one, dtype=np.float64)) for one in embedded)
     cosines = [float(said @ turn) for turn in turns]
-    near = [*cosines, *[0.0] * (len(COSINES) - len(cosines)), float(relevance)]
+    near = [*cosines, *[0.0] * (len(COSINES) - len(cosines))]
+    scored = _logit(np.array([float(one[0]) for one in scores]))
     vector = said * math.sqrt(len(said))
     bad = np.minimum(logits[1:], 0.0)
-    return np.concatenate((logits, bad, near, _counted(question), vector))
+    return np.concatenate((logits, bad, near, scored, _counted(question), vector))
 
 
-def _logit(share: Any) -> Any:
-    return np.log(share / (1.0 - share))
+def _logit(share: Floats) -> Floats:
+    within = np.clip(share, CERTAIN, 1.0 - CERTAIN)
+    found: Floats = np.log(within / (1.0 - within))
+    return found
 
 
 def _counted(question: Assess) -> list[float]:

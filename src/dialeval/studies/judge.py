@@ -2,7 +2,7 @@
 
 Every rated set is left out once: the weights come from the others, and are tried on it. Sets that
 share dialogues are left out together, and so is any answer to turns that the left-out set has, too.
-What reads the dialogues (the quality-judge, the encoder, the relevance judge) has learned from no
+What reads the dialogues (the quality-judge, the encoder, three scorers) has learned from no
 rating, and from no dialogue of a rated set. `--model JUDGE --model ENCODER` chooses the first two.
 
 Beside it stand other metrics of ours, and what others printed for the same sets: the best metric
@@ -19,7 +19,8 @@ import numpy as np
 
 from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
 from dialeval.metrics.judge import of_dialogue
-from dialeval.models.quality_stack import COUNTED, FEATURES, NEAR, Floats
+from dialeval.model_store.presets import PRESETS
+from dialeval.models.quality_stack import COUNTED, FEATURES, NEAR, SCORERS, Floats, Readers
 from dialeval.models.source import Models
 from dialeval.question import ASPECTS
 from dialeval.readers import load
@@ -28,7 +29,6 @@ from dialeval.sample import Sample
 from dialeval.studies.study import Data, Findings, Measured, Setting, Study, Table
 from dialeval.training.examples.rated_answers import (
     Rated,
-    Readers,
     pair_features,
     rated_dialogues,
     rated_features,
@@ -42,6 +42,12 @@ from dialeval.training.judge_left_out import (
     spearman,
 )
 from dialeval.training.judge_ratings import fit, fit_scale
+
+READERS = (
+    "judge-corpus-minilm-l6",
+    *(PRESETS["default"][use] for use in ("sentence-encoder", *SCORERS)),
+)
+"""The models that are asked, in the order of `Readers`."""
 
 MOST = 1500
 """Answers of a set that are read, drawn at random: two of the sets have near 10,000."""
@@ -100,7 +106,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 def measure(setting: Setting) -> Findings:
     names = [name for name in setting.sets or SETS if name.partition("/")[0] in setting.data]
     samples = {name: list(load(name, limit=setting.limit or MOST, seed=0)) for name in names}
-    readers = Readers(*setting.models[:2])
+    readers = Readers(*setting.models, *READERS[len(setting.models) :])
     total = sum(map(len, samples.values()))
     with AnswerCache(default_cache_path()) as cache:
         answerer = Answerer(setting.source or Models(), cache)
@@ -308,7 +314,7 @@ STUDY = Study(
     measure=measure,
     needs=(Data("dstc10"),),
     may_use=(Data("engage"), Data("holistic"), Data("dstc9")),
-    models=("judge-corpus-minilm-l6", "minilm-l6"),
+    models=READERS,
     metrics=METRICS,
     takes_sets=True,
     takes_limit=True,

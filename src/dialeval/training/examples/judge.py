@@ -3,6 +3,8 @@
     corpora         the answer that was given against faults of every kind (`faults`)
     DailyDialog++   answers that people wrote as right, against ones that they wrote to look right
                     (they share words with the dialogue) and against random ones
+    graded          answers that were written for this (`graded_answers/*.txt`): an excellent one, a
+                    fair one and bad ones of `FAULTY` kinds, as like the good ones as possible
     inference       pairs of sentences: the second contradicts the first or does not; the first
                     is said by the same speaker or by the other (MNLI, SNLI, ...; DECODE)
 
@@ -12,10 +14,12 @@ are worth is 1, 0 or unknown; which of two answers people prefer is a probabilit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,13 +41,23 @@ class Answered:
     aspects: dict[str, float]
 
 
+class Preference(NamedTuple):
+    """With which probability people prefer one answer of a group to another in an aspect. The
+    answers are given by their places."""
+
+    better: int
+    worse: int
+    probability: float
+    aspect: str = "overall"
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Answers to the same turns, the right one first, and with which probability people prefer it
-    to each of the others. Without preferences the answers are not compared."""
+    """Answers to the same turns, the right one first, and which of two people prefer. Without
+    preferences the answers are not compared."""
 
     answers: tuple[Answered, ...]
-    preferred: tuple[float, ...] = ()
+    preferred: tuple[Preference, ...] = ()
 
 
 GOOD = {aspect: 1.0 for aspect in ASPECTS if aspect != "overall"}
@@ -72,7 +86,7 @@ def spoiled_group(
     right = Answered(exchange.turns, exchange.response, GOOD)
     return Group(
         (right, *(_answered(exchange.turns, one) for one in spoiled)),
-        tuple(one.preferred for one in spoiled),
+        tuple(Preference(0, place, one.preferred) for place, one in enumerate(spoiled, start=1)),
     )
 
 
@@ -88,10 +102,10 @@ def _answered(turns: tuple[str, ...], spoiled: Spoiled) -> Answered:
 
 def daily_dialog_plus(folder: Path, generator: np.random.Generator) -> Iterator[Group]:
     """Groups of one right, one adversarial and one random answer; several for each context."""
-    files = [folder / name for name in ("dev.json", "test.json") if (folder / name).is_file()]
-    if not files:
+    found = [folder / name for name in ("dev.json", "test.json") if (folder / name).is_file()]
+    if not found:
         raise UsageError(f"{folder}: holds no dev.json or test.json of DailyDialog++")
-    for one in chain.from_iterable(map(read_written_answers, files)):
+    for one in chain.from_iterable(map(read_written_answers, found)):
         turns, right, looks_right, random = one.turns, one.right, one.adversarial, one.random
         for place in generator.permutation(len(right))[:3].tolist():
             bad = (
@@ -104,8 +118,77 @@ def daily_dialog_plus(folder: Path, generator: np.random.Generator) -> Iterator[
                     Answered(turns, right[place], GOOD),
                     *(Answered(turns, text, wrong) for text in bad),
                 ),
-                (0.92, 0.96),
+                (Preference(0, 1, 0.92), Preference(0, 2, 0.96)),
             )
+
+
+FAULTY: Mapping[str, tuple[str, ...]] = {
+    "contradicts-itself": ("consistency",),
+    "contradicts-other": ("consistency",),
+    "wrong-detail": ("consistency",),
+    "off-topic": ("relevance",),
+    "illogical": ("relevance",),
+    "repeats-itself": ("novelty",),
+    "parrot": ("novelty",),
+    "dull": ("engagement",),
+    "evasive": ("engagement", "relevance"),
+    "rude": ("politeness",),
+    "ungrammatical": ("fluency",),
+    "word-salad": ("fluency",),
+}
+"""Kinds of bad answers, and the aspects that are bad in them."""
+
+GOOD_TO_BAD, EXCELLENT_TO_FAIR = 0.97, 0.8
+"""How surely people prefer a graded answer to a worse one, in an aspect that is bad in the worse
+one, and in engagement."""
+
+
+def graded_groups() -> list[Group]:
+    """The answers that come with dialeval: `you:` and `me:` turns, then `+` an excellent answer,
+    `~` a fair one, and `-KIND` bad ones; a blank line ends a group.
+
+    Only the aspect that is bad in an answer is compared. If the overall judgement learned from
+    them, it would look for contradictions and forget what fits: it lost half of its agreement with
+    people when that was tried.
+    """
+    folder = files("dialeval.training.examples") / "graded_answers"
+    found = []
+    for file in sorted(folder.iterdir(), key=lambda one: one.name):
+        for text in file.read_text(encoding="utf-8").split("\n\n"):
+            if text.strip():
+                found.append(_graded_group(text.strip().splitlines()))
+    return found
+
+
+def _graded_group(lines: Sequence[str]) -> Group:
+    turns: list[str] = []
+    good: list[Answered] = []
+    bad: list[Answered] = []
+    fair = None
+    for line in lines:
+        mark, _, text = line.partition(" ")
+        if mark in ("you:", "me:"):
+            turns.append(text)
+        elif mark == "+":
+            good.append(Answered(tuple(turns), text, GOOD))
+        elif mark == "~":
+            known = {a: 1.0 for a in GOOD if a != "engagement"}
+            fair = Answered(tuple(turns), text, known)
+        else:
+            aspects = {"fluency": 1.0, "politeness": 1.0} | dict.fromkeys(FAULTY[mark[1:]], 0.0)
+            bad.append(Answered(tuple(turns), text, aspects))
+    answers = (*good, *([fair] if fair else []), *bad)
+    preferred = [
+        Preference(better, worse, GOOD_TO_BAD, aspect)
+        for worse, answer in enumerate(answers)
+        for aspect, value in answer.aspects.items()
+        for better in range(len(answers) - len(bad))
+        if value == 0.0 and aspect in answers[better].aspects
+    ]
+    if fair:
+        place = len(good)
+        preferred += [Preference(0, place, EXCELLENT_TO_FAIR, "engagement")]
+    return Group(answers, tuple(preferred))
 
 
 def inference_groups(

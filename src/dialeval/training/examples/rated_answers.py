@@ -18,8 +18,7 @@ from dialeval.errors import UsageError
 from dialeval.examples import behaviour_pairs
 from dialeval.metrics.judge import assessed
 from dialeval.metrics.mme import judged_turns
-from dialeval.model_store.presets import PRESETS
-from dialeval.models.quality_stack import Floats, asked, features_of
+from dialeval.models.quality_stack import Floats, Readers, asked, features_of
 from dialeval.question import Assess
 from dialeval.sample import Sample
 from dialeval.text import letters_and_digits
@@ -85,15 +84,6 @@ class Rated:
         if ratings is None or known.sum() < 3:
             return self.features[:0], np.zeros(0)
         return self.features[known], uniform_ranks(ratings[known])
-
-
-@dataclass(frozen=True)
-class Readers:
-    """The models that are asked."""
-
-    judge: str
-    encoder: str = PRESETS["default"]["sentence-encoder"]
-    relevance: str = PRESETS["default"]["mme-relevance"]
 
 
 def rated_features(
@@ -237,7 +227,7 @@ def _features(
     answerer: Answerer,
     progress: Callable[[int, int], None],
 ) -> Floats:
-    wanted = [asked(q, readers.judge, readers.encoder, readers.relevance) for q in questions]
+    wanted = [asked(q, readers) for q in questions]
     answers = answerer.answer((one for own in wanted for one in own), progress)
     return np.stack(
         [

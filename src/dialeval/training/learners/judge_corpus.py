@@ -1,11 +1,12 @@
 """The first stage of `judge`: it learns from dialogues and sentences, without any rating.
 
     loss = mean over known aspects of BCE(s_aspect, good or bad)
-         + mean over (right, bad) answers to the same turns of BCE(s_right - s_bad, p)
+         + mean over (better, worse) answers to the same turns of BCE(s_better - s_worse, p)
 
-s is what the head says; the second term trains the overall judgement, and p is how surely people
-prefer the right answer (`faults`). All layers learn, the word embeddings stay those of the
-encoder. It begins with what the inference model has learned of contradictions.
+s is what the head says; the second term compares answers in an aspect, mostly the overall
+judgement, and p is how surely people prefer the better one (`examples/judge`). All layers learn,
+the word embeddings stay those of the encoder. It begins with what the inference model has learned
+of contradictions, or with another judge.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from dialeval.training.examples.faults import Exchange
 from dialeval.training.examples.inference import load_inference_pairs
 from dialeval.training.examples.judge import (
     Group,
+    Preference,
     daily_dialog_plus,
     decode_pairs,
     exchanges_of,
+    graded_groups,
     inference_groups,
     spoiled_group,
 )
@@ -48,6 +51,9 @@ class Material:
     """Name -> exchanges to learn from, and to validate on."""
     written: Sequence[Group]
     """Groups that people wrote: DailyDialog++."""
+    graded: Sequence[Group]
+    """Groups that come with dialeval, to learn from."""
+    held_out_graded: Sequence[Group]
     sentences: Sequence[tuple[str, str, str]]
     held_out_sentences: Sequence[tuple[str, str, str]]
     left_out: int
@@ -59,6 +65,7 @@ class Material:
             "sha256": self.digest(),
             **{f"exchanges of {name}": len(train) for name, (train, _) in self.corpora.items()},
             "groups that people wrote": len(self.written),
+            "groups of graded answers": len(self.graded),
             "pairs of sentences": len(self.sentences),
             "dialogues left out because rated sets share them": self.left_out,
             "rated sets that are left out": known_exchanges().described(),
@@ -71,7 +78,7 @@ class Material:
             for exchange in train:
                 row = "\x1f".join((*exchange.turns[-1:], exchange.response))
                 sha.update(row.encode("utf-8", "replace") + b"\x1e")
-        for group in self.written:
+        for group in (*self.written, *self.graded):
             for answer in group.answers:
                 sha.update(answer.response.encode("utf-8", "replace") + b"\x1e")
         for row_of in self.sentences:
@@ -116,7 +123,18 @@ def load_material(
             sentences += [pairs[i] for i in order[tenth:]]
     if not any(train for train, _ in corpora.values()):
         raise UsageError("there is no dialogue to learn from: name a corpus with --data")
-    return Material(corpora, written, sentences, held_out, left_out)
+    graded = graded_groups()
+    order = np.random.default_rng([seed, 3]).permutation(len(graded)).tolist()
+    tenth = len(order) // 10
+    return Material(
+        corpora,
+        written,
+        [graded[i] for i in order[tenth:]],
+        [graded[i] for i in order[:tenth]],
+        sentences,
+        held_out,
+        left_out,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +143,7 @@ class EncodedGroup:
 
     answers: list[Segmented]
     aspects: np.ndarray[Any, np.dtype[np.float32]]
-    preferred: tuple[float, ...]
+    preferred: tuple[Preference, ...]
 
 
 class JudgeCorpusLearner:
@@ -139,6 +157,7 @@ class JudgeCorpusLearner:
         material: Material,
         *,
         groups: int,
+        graded: int,
         batch: int,
         seed: int,
     ) -> None:
@@ -147,6 +166,7 @@ class JudgeCorpusLearner:
         self._reading = reading
         self._material = material
         self._groups = groups
+        self._graded = graded
         self._batch = batch
         self._seed = seed
         self._epoch: tuple[int, list[list[EncodedGroup]]] = (-1, [])
@@ -156,6 +176,8 @@ class JudgeCorpusLearner:
             if name.startswith(EMBEDDINGS):
                 parameter.requires_grad_(False)
         self._validation = self._held_out()
+        held_out = self._material.held_out_graded if graded else ()
+        self._validation_graded = self._encoded(held_out)
 
     def parameters(self) -> Mapping[str, torch.nn.Parameter]:
         return {n: p for n, p in self.network.named_parameters() if p.requires_grad}
@@ -176,8 +198,8 @@ class JudgeCorpusLearner:
         return self._count
 
     def draw(self, generator: np.random.Generator) -> list[Group]:
-        """Draws the groups of an epoch: as many of sentences as a third, of written ones as a fifth
-        of them all; the rest from the corpora, each by the root of its size."""
+        """Draws the groups of an epoch: `groups`, a third of them sentences and a fifth written by
+        people, the rest from the corpora, each by the root of its size; and `graded`."""
         material = self._material
         found: list[Group] = []
         if material.written:
@@ -195,7 +217,8 @@ class JudgeCorpusLearner:
             for place in generator.permutation(len(train))[: round(share)].tolist():
                 group = spoiled_group(train[place], others, generator, BAD_ANSWERS)
                 found += [group] if group else []
-        return found
+        drawn = generator.permutation(len(material.graded))[: self._graded].tolist()
+        return found + [material.graded[i] for i in drawn]
 
     def loss(self, batch: list[EncodedGroup]) -> torch.Tensor:
         self.network.train()
@@ -204,25 +227,33 @@ class JudgeCorpusLearner:
 
     def validate(self) -> Validation:
         """Returns how often the right answer is preferred, and how well contradictions are told."""
-        groups = self._validation
-        logits = self.predict([answer for group in groups for answer in group.answers])
-        ordered, contradictions, losses = [], [], []
-        place = 0
-        for group in groups:
-            own = logits[place : place + len(group.answers)]
-            place += len(group.answers)
-            for bad in range(1, len(own)):
-                difference = float(own[0, 0] - own[bad, 0])
-                ordered.append(difference > 0)
-                losses.append(np.logaddexp(0.0, -difference))
-            if not group.preferred:
-                column = ASPECTS.index("consistency")
-                good = group.aspects[0, column] > 0.5
-                contradictions.append((float(own[0, column]) > 0) == good)
-        measures = {"right_answer_preferred": float(np.mean(ordered))}
-        if contradictions:
-            measures["contradictions_told"] = float(np.mean(contradictions))
+        measures = {}
+        ordered, losses = self._ordered(self._validation)
+        measures["right_answer_preferred"] = float(np.mean(ordered))
+        if self._validation_graded:
+            graded, own = self._ordered(self._validation_graded)
+            losses = losses + own
+            measures["better_of_graded_answers_preferred"] = float(np.mean(graded))
+        pairs = [group for group in self._validation if not group.preferred]
+        if pairs:
+            column = ASPECTS.index("consistency")
+            said = self.predict([group.answers[0] for group in pairs])[:, column]
+            good = np.array([group.aspects[0, column] > 0.5 for group in pairs])
+            measures["contradictions_told"] = float(np.mean((said > 0) == good))
         return Validation(float(np.mean(losses)), measures)
+
+    def _ordered(self, groups: Sequence[EncodedGroup]) -> tuple[list[bool], list[float]]:
+        """For each preference: is the better answer preferred, and the loss."""
+        logits = self.predict([answer for group in groups for answer in group.answers])
+        ordered, losses, start = [], [], 0
+        for group in groups:
+            for better, worse, _, aspect in group.preferred:
+                column = ASPECTS.index(aspect)
+                difference = float(logits[start + better, column] - logits[start + worse, column])
+                ordered.append(difference > 0)
+                losses.append(float(np.logaddexp(0.0, -difference)))
+            start += len(group.answers)
+        return ordered, losses
 
     @torch.no_grad()
     def predict(self, answers: Sequence[Segmented]) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -291,18 +322,21 @@ def group_loss(
         logits, aspects.clamp(min=0), reduction="none"
     )
     loss = (each * known).sum() / known.sum()
-    right: list[int] = []
-    bad: list[int] = []
-    preferred: list[float] = []
-    place = 0
+    better: list[int] = []
+    worse: list[int] = []
+    columns: list[int] = []
+    probabilities: list[float] = []
+    start = 0
     for group in batch:
-        right += [place] * len(group.preferred)
-        bad += range(place + 1, place + 1 + len(group.preferred))
-        preferred += group.preferred
-        place += len(group.answers)
-    if preferred:
+        for one in group.preferred:
+            better.append(start + one.better)
+            worse.append(start + one.worse)
+            columns.append(ASPECTS.index(one.aspect))
+            probabilities.append(one.probability)
+        start += len(group.answers)
+    if probabilities:
         loss = loss + functional.binary_cross_entropy_with_logits(
-            logits[right, 0] - logits[bad, 0], torch.tensor(preferred)
+            logits[better, columns] - logits[worse, columns], torch.tensor(probabilities)
         )
     return loss
 

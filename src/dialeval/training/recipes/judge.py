@@ -17,8 +17,8 @@ from dialeval.options import option
 from dialeval.training.recipe import Measures, Prepared, Progress, Recipe
 
 if TYPE_CHECKING:
-    from dialeval.models.quality_stack import Floats, StackConfig
-    from dialeval.training.examples.rated_answers import Rated, Readers
+    from dialeval.models.quality_stack import Floats, Readers, StackConfig
+    from dialeval.training.examples.rated_answers import Rated
     from dialeval.training.judge_left_out import Fitted
     from dialeval.training.run import Training
 
@@ -60,13 +60,18 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
         PRESETS["default"]["sentence-encoder"], "Embed texts with this encoder; needs --start ''."
     )
     relevance: str = option(
-        PRESETS["default"]["mme-relevance"], "Ask this judge of relevance; needs --start ''."
+        PRESETS["default"]["mme-relevance"], "Ask this model of mme-relevance; needs --start ''."
+    )
+    pone: str = option(PRESETS["default"]["pone"], "Ask this model of pone; needs --start ''.")
+    engagement: str = option(
+        PRESETS["default"]["predictive-engage"],
+        "Ask this model of predictive-engage; needs --start ''.",
     )
     quality: str | None = option(None, "Learn this quality as the overall one.")
     most: int = option(1500, "Read at most this many answers of a set.", low=10)
 
     def __post_init__(self) -> None:
-        for name in ("base", "encoder", "relevance"):
+        for name in ("base", "encoder", "relevance", "pone", "engagement"):
             usual = next(one.default for one in fields(self) if one.name == name)
             if self.start and getattr(self, name) != usual:
                 raise UsageError(
@@ -76,19 +81,14 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedRatings:
         from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
         from dialeval.model_store.locate import locate
-        from dialeval.models.quality_stack import StackConfig
+        from dialeval.models.quality_stack import Readers, StackConfig
         from dialeval.models.source import Models
         from dialeval.readers import load
-        from dialeval.training.examples.rated_answers import (
-            Readers,
-            pair_features,
-            rated_features,
-        )
+        from dialeval.training.examples.rated_answers import pair_features, rated_features
 
         start = StackConfig.read(locate(self.start).directory) if self.start else None
-        readers = Readers(self.base, self.encoder, self.relevance)
-        if start:
-            readers = Readers(start.judge, start.encoder, start.relevance)
+        own = Readers(self.base, self.encoder, self.relevance, self.pone, self.engagement)
+        readers = start.readers if start else own
         with AnswerCache(default_cache_path()) as cache:
             answerer = Answerer(Models(), cache)
             rated = []
@@ -130,11 +130,9 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
         from dialeval.models.quality_stack import StackConfig, save_weights
         from dialeval.models.source import Models
 
-        readers = prepared.readers
-        names = (readers.judge, readers.encoder, readers.relevance)
         config = StackConfig(
-            *names,
-            {name: Models().fingerprint(name) for name in names},
+            prepared.readers,
+            {name: Models().fingerprint(name) for name in prepared.readers.names()},
             prepared.found.scale,
             tuple(one.name for one in prepared.rated),
         )

@@ -46,10 +46,14 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
     )
     model: str = option(PRESETS["default"]["sentence-encoder"], "Start from this encoder.")
     start: str = option(
-        PRESETS["default"]["nli"], "Begin with the layers of this inference adapter ('': none)."
+        PRESETS["default"]["nli"],
+        "Begin with this judge, or with the layers of this inference adapter ('': none).",
     )
     epochs: int = epochs_option(3)
     groups: int = option(8000, "Draw this many groups of answers per epoch.", low=20)
+    graded: int = option(
+        2000, "Draw this many groups of the graded answers of dialeval, too, per epoch.", low=0
+    )
     batch: int = option(30, "Take this many answers per step.", low=2)
     learning_rate: float = option(8e-5, "Set the highest learning rate.", low=0.0)
 
@@ -88,6 +92,7 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
             Reading(tokenizer, config),
             material,
             groups=self.groups,
+            graded=self.graded,
             batch=self.batch,
             seed=self.seed,
         )
@@ -109,23 +114,28 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         )
 
     def new_network(self) -> tuple[QualityNetwork, Any]:
-        """Returns an encoder with a new head; its layers are those of `start`."""
+        """Returns an encoder with a new head and the layers of `start`, or the judge `start`."""
         import torch
 
         from dialeval.errors import UsageError
         from dialeval.model_store.locate import locate, ready
         from dialeval.model_store.weights import replace_weights
         from dialeval.models.classifier import label_names
-        from dialeval.models.quality_judge import QualityNetwork
+        from dialeval.models.quality_judge import QualityNetwork, is_quality_judge, load_network
         from dialeval.models.text_judge import load_encoder
         from dialeval.networks.bert import load_classifier
         from dialeval.networks.low_rank import merged_weights
         from dialeval.question import NLI_LABELS
 
+        found = locate(self.start) if self.start else None
+        if found is not None and is_quality_judge(found.directory):
+            network, tokenizer, config = load_network(found.directory)
+            if config.encoder != self.model:
+                raise UsageError(f"--start {self.start}: reads with {config.encoder!r}")
+            return network.float(), tokenizer
         bare, tokenizer = load_encoder(self.model)
         learned = bare
-        if self.start:
-            found = locate(self.start)
+        if found is not None:
             if found.base is None or found.base.name != self.model:
                 raise UsageError(f"--start {self.start}: is no adapter of {self.model!r}")
             head = {"num_labels": len(NLI_LABELS)} | label_names()
