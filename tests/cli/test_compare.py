@@ -134,7 +134,7 @@ def test_systems_that_are_taken_together_are_said_to_be(dialeval, tmp_path):
 
 def test_an_answer_that_speaks_for_the_preferred_side_has_a_plus(capsys):
     change = SimpleNamespace(
-        ids=("a", "b"), difference=-1.5, context=(), scores=(4.0, 2.5), responses=("x", "y")
+        ids=("a", "b"), difference=1.5, context=(), scores=(4.0, 2.5), responses=("x", "y")
     )
     new = SimpleNamespace(first="new", second="old", deciding=(change,), sentence=lambda: "S")
     _show_preferences(SimpleNamespace(preferences=(new,), sides=("old", "new")))

@@ -160,8 +160,7 @@ def _show_preferences(comparison: Comparison) -> None:
     if len(comparison.sides) == 2:
         for one in comparison.preferences:
             for change in one.deciding:
-                # The preferred side comes first here: what it is better by.
-                _show_change(change, (one.first, one.second), -change.difference)
+                _show_change(change, (one.first, one.second))
 
 
 def _show_changes(comparison: Comparison) -> None:
@@ -173,7 +172,7 @@ def _show_changes(comparison: Comparison) -> None:
             say()
             say(title, style="bold")
             seen = title
-        _show_change(change, names, change.difference)
+        _show_change(change, names)
 
 
 _KINDS = {
@@ -184,9 +183,9 @@ _KINDS = {
 }
 
 
-def _show_change(change: Change, names: Sequence[str], difference: float) -> None:
+def _show_change(change: Change, names: Sequence[str]) -> None:
     ids = change.ids[0] if change.ids[0] == change.ids[1] else " / ".join(change.ids)
-    say(f"  {difference:+.4g}  {ids}")
+    say(f"  {change.difference:+.4g}  {ids}")
     if change.context:
         say(f"    before: {passage(change.context[-1])}", style="dim")
     for name, score, response in zip(names, change.scores, change.responses, strict=True):
