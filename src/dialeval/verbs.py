@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
 from dialeval.limits import USUAL
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from dialeval.rating.job import Job
     from dialeval.rating.opening import Started
     from dialeval.readers import Samples
-    from dialeval.readers.reader import Problems
+    from dialeval.readers.load import Bad
+    from dialeval.readers.reader import Problems, SystemPrompt
     from dialeval.report.build import Stage, Written
     from dialeval.runs.run import Run
     from dialeval.studies.result import StudyResult
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from dialeval.web.serving import Links, Serving
 
 PathLike = str | Path
-Bad = Literal["raise", "skip"]
-SystemPrompt = Literal["leave-out", "facts"]
 
 
 @dataclass(frozen=True)
