@@ -212,7 +212,7 @@ def doctor(
     from dialeval.doctor.run import examine_run
 
     if judge is not None:
-        from dialeval.chat_http.asking import Asking
+        from dialeval.chat_http import Asking
         from dialeval.doctor.judge import examine_judge
         from dialeval.models.chat_judge import Servers
 

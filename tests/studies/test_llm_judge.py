@@ -14,7 +14,7 @@ from dialeval.metrics.llm_judge import LlmJudge
 from dialeval.question import Chosen
 from dialeval.sample import Sample, Turn
 from dialeval.studies import llm_judge
-from dialeval.studies.injections import STUDY, injections
+from dialeval.studies.llm_judge import STUDY, injections
 from dialeval.studies.result import run_study
 from dialeval.studies.study import Setting
 

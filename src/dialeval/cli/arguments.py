@@ -261,7 +261,7 @@ def servers_of(
     key_env: str | None = None,
 ) -> Servers:
     """How servers are to be asked, as the options say."""
-    from dialeval.chat_http.asking import Asking
+    from dialeval.chat_http import Asking
     from dialeval.models.chat_judge import Budget, Servers
 
     asking = Asking(concurrency=concurrency, key_env=key_env)

@@ -205,7 +205,7 @@ def show(
     """Show the weights of a composition, and what they were fitted on."""
     from dialeval.cli.terminal import say
     from dialeval.compose.tables import correlation_lines, draw_weights, source_lines, term_lines
-    from dialeval.metrics.composition_file import FORMAT, find_composition
+    from dialeval.metrics.composition import FORMAT, find_composition
 
     check_picture(plot)
     composition = find_composition(weights)
@@ -256,7 +256,7 @@ def apply(
     """
     from dialeval.cli.terminal import harmless_output, say
     from dialeval.compose.evidence import apply_composition, scores_table
-    from dialeval.metrics.composition_file import find_composition
+    from dialeval.metrics.composition import find_composition
     from dialeval.runs.run import open_run
     from dialeval.storage import write_text
 
