@@ -219,14 +219,14 @@ MaxRequests = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Stop after this many requests to openai: models. Run the command again to go on.",
+        help="Stop after this many requests to openai: models. Repeat the command to resume.",
         show_default=False,
     ),
 ]
 MaxTokens = Annotated[
     int | None,
     typer.Option(
-        min=0, help="Start no request after this many tokens, likewise.", show_default=False
+        min=0, help="Start no request after this many tokens of openai: models.", show_default=False
     ),
 ]
 PriceIn = Annotated[

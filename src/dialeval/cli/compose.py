@@ -236,7 +236,10 @@ def show(
 def apply(
     weights: Weights,
     run: Annotated[
-        Path, typer.Argument(help="Name a run that holds the sub-metrics.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="RUN", help="Name a run that holds the sub-metrics.", show_default=False
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -252,7 +255,8 @@ def apply(
 ) -> None:
     """Compose the columns of an existing run, without asking any model.
 
-    Writes a table of scores by id. Compare it with people: `dialeval agree RUN --scores FILE.csv`.
+    The command writes a table of scores by id. Compare it with people: `dialeval agree RUN
+    --scores FILE.csv`.
     """
     from dialeval.cli.terminal import harmless_output, say
     from dialeval.compose.evidence import apply_composition, scores_table

@@ -77,7 +77,8 @@ def holistic(
     paraphrases: Annotated[
         int,
         typer.Option(
-            min=1, help="For self-consistency, put this many variants of each augmenter again."
+            min=1,
+            help="For self-consistency, ask this many variants of each augmenter after the answer.",
         ),
     ] = 1,
     calibration: Annotated[

@@ -32,6 +32,7 @@ def probe(
     system: Annotated[
         str,
         typer.Argument(
+            metavar="SYSTEM",
             help="Ask this system: openai:URL#MODEL, python:MODULE:FUNCTION, hf:MODEL,"
             " cmd:COMMAND, replay:FILE, or the name of a model (see: dialeval models).",
             show_default=False,
@@ -61,7 +62,10 @@ def probe(
         ),
     ] = "both",
     paraphrases: Annotated[
-        int, typer.Option(min=1, help="For consistency, ask this many variants of each query.")
+        int,
+        typer.Option(
+            min=1, help="For consistency, ask this many variants of each query after the answer."
+        ),
     ] = 1,
     set: Annotated[
         list[str] | None,
@@ -151,6 +155,7 @@ def show(
     run: Annotated[
         Path,
         typer.Argument(
+            metavar="RUN",
             help="Show this run of `dialeval score PROBE -m diversity -m consistency -o RUN`, or a"
             " probe that was not scored.",
             show_default=False,
