@@ -19,7 +19,7 @@ from dialeval.cli.arguments import (
     parse_pairs,
 )
 from dialeval.limits import USUAL
-from dialeval.verbs import DEFAULT_QUALITIES, DEFAULT_SHARE
+from dialeval.rating.job import DEFAULT_QUALITIES, DEFAULT_SHARE
 
 if TYPE_CHECKING:
     from dialeval.rating.opening import Started
