@@ -26,7 +26,7 @@ from dialeval.compose.leave_one_out import fit_best, leave_each_out, try_on_new_
 from dialeval.compose.tables import card_text, method_lines, trial_lines, verdict, weight_lines
 from dialeval.datasets import DATASETS, find_dataset
 from dialeval.errors import DialevalError, UsageError
-from dialeval.metrics.composition_file import SHIPPED, save_composition
+from dialeval.metrics.composition import SHIPPED, save_composition
 from dialeval.registry import make_metrics
 from dialeval.studies.rated_runs import SUB_METRICS, score_sets, unusable
 from dialeval.studies.study import Setting

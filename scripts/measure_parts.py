@@ -5,18 +5,171 @@
 PART is the name of a shipped part or a directory of `dialeval train`; all shipped ones if left out.
 Each is measured on examples that it did not learn from, each source alone, and `--write` adds the
 table to its card: `dialeval models card PART` shows it.
+
+The trainings of judges that read text measure it themselves. This measures any part as it is used,
+through the engine, whenever it was trained, and adds the table to its card (see `card`):
+
+    mme-fluency        intact and broken responses, by corpus
+    mme-specificity    the same: does it give intact ones the higher mean log-probability?
+    mme-relevance, mme-topic, bert-ruber, pone, ruber
+                       the response that was given, and the middle of ten others, by corpus
+    mme-engagement     responses and what people said about them, by source
+    nli                pairs of the sets that are held out: contradictions against the others
+
+A language model has no labels, so that its card has no such table.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from dialeval.cli.terminal import print_table, say
+from dialeval.engine.answers import Answerer
 from dialeval.errors import DialevalError, UsageError
+from dialeval.metrics.mme import MmeSpecificity, measures
 from dialeval.model_store.locate import locate
-from dialeval.training.card import source_cells
-from dialeval.training.measure_part import PER_SOURCE, add_to_card, measure_part
+from dialeval.model_store.scorer_directory import DESCRIPTION, read_scorer
+from dialeval.model_store.weights import read_json
+from dialeval.models.source import Models
+from dialeval.question import NLI_LABELS, Inference, Judge, MaskedLikelihood, TokenLogProbs
+from dialeval.training.card import Card, SourceScores, score_source, source_cells, word_count
+from dialeval.training.examples.inference import InferencePair, load_inference_pairs
+from dialeval.training.examples.pair_corpus import Example, drawn
+from dialeval.training.recipes.mme_engagement import MmeEngagement
+from dialeval.training.recipes.mme_fluency import MmeFluency
+from dialeval.training.recipes.mme_relevance import MmeRelevance
+from dialeval.training.recipes.text_judge import TextJudge
+
+PER_SOURCE = 500
+MEASURED = (
+    "mme-fluency", "mme-specificity", "mme-engagement",
+    "mme-relevance", "mme-topic", "bert-ruber", "pone", "ruber",
+)  # fmt: skip
+
+
+def measure_part(
+    model: str, data: Sequence[Path] = (), *, per_source: int = PER_SOURCE
+) -> list[SourceScores]:
+    """`model` by name or directory, on `data` or on what its card says that it learned from."""
+    found = locate(model)
+    data = data or learned_from(found.directory)
+    if found.role == "classifier":
+        return _nli(model, data, per_source)
+    metric = metric_of(found.directory)
+    if metric == "mme-specificity":
+        examples = held_out_examples("mme-fluency", data, per_source)
+        return [_specificity(model, source, own) for source, own in examples.items()]
+    threshold = None if metric == "mme-engagement" else 0.5
+    return [
+        _judge(model, source, own, threshold)
+        for source, own in held_out_examples(metric, data, per_source).items()
+    ]
+
+
+def held_out_examples(
+    metric: str, data: Sequence[Path], per_source: int
+) -> Mapping[str, Sequence[Example]]:
+    """Returns held-out examples by source, always the same ones."""
+    recipe: TextJudge
+    if metric == "mme-engagement":
+        recipe = MmeEngagement(per_source=1)
+    elif metric == "mme-fluency":
+        recipe = MmeFluency(examples=20, held_out=per_source)
+    else:
+        recipe = MmeRelevance(architecture="cross-encoder", examples=20, held_out=per_source)
+    found = recipe.example_sets(data).by_source
+    generator = np.random.default_rng(0)
+    return {source: drawn(own, per_source, generator) for source, own in found.items()}
+
+
+def add_to_card(directory: Path, found: Sequence[SourceScores]) -> Card:
+    """Writes the table into `card.json` and `card.md`; all else stays as it is."""
+    record = read_json(directory / "card.json")
+    known = {field.name for field in fields(Card)}
+    card = Card(**{name: value for name, value in record.items() if name in known})
+    card = replace(card, by_source=[one.to_record() for one in found])
+    card.write(directory)
+    return card
+
+
+def metric_of(directory: Path) -> str:
+    """Returns which judge it is, by its description."""
+    if not (directory / DESCRIPTION).exists():
+        raise UsageError(f"{directory} is no judge: it has no labels to be right about")
+    found = read_scorer(directory).get("metric")
+    if found not in MEASURED:
+        raise UsageError(f"{directory / DESCRIPTION}: metric: there are no examples for {found!r}")
+    return str(found)
+
+
+def learned_from(directory: Path) -> list[Path]:
+    """Returns what stands after `--data` in the command of the card."""
+    words = shlex.split(str(read_json(directory / "card.json").get("command", "")))
+    found = [Path(after) for word, after in pairwise(words) if word == "--data"]
+    if not found:
+        raise UsageError(f"{directory / 'card.json'}: command: it names no --data: name them")
+    return list(dict.fromkeys(found))
+
+
+def _judge(
+    model: str, source: str, examples: Sequence[Example], threshold: float | None
+) -> SourceScores:
+    asked = [Judge(model, example.turns, example.response) for example in examples]
+    answers = Answerer(Models("cpu"), None).answer(asked)
+    scores = [float(answers[question][0]) for question in asked]
+    return _scored(source, scores, examples, threshold)
+
+
+def _specificity(model: str, source: str, examples: Sequence[Example]) -> SourceScores:
+    usual = MmeSpecificity()
+    asked = [MaskedLikelihood(model, one.response, usual.masks, usual.tokens) for one in examples]
+    answers = Answerer(Models("cpu"), None).answer(asked)
+    read = [TokenLogProbs.read(answers[question]) for question in asked]
+    kept = [place for place, tokens in enumerate(read) if len(tokens)]
+    scores = [measures(read[place])["nce"] for place in kept]
+    return _scored(source, scores, [examples[place] for place in kept], None)
+
+
+def _scored(
+    source: str, scores: Sequence[float], examples: Sequence[Example], threshold: float | None
+) -> SourceScores:
+    labels = [example.target for example in examples]
+    words = [word_count(example.response) for example in examples]
+    return score_source(source, scores, labels, words, threshold)
+
+
+def _nli(model: str, data: Sequence[Path], most: int) -> list[SourceScores]:
+    held_out: dict[str, Sequence[InferencePair]] = {}
+    for path in data:
+        held_out |= load_inference_pairs(path).at_most(most).held_out
+    return [_inference(model, source, pairs) for source, pairs in held_out.items()]
+
+
+def _inference(model: str, source: str, pairs: Sequence[InferencePair]) -> SourceScores:
+    asked = [Inference(model, pair.premise, pair.hypothesis) for pair in pairs]
+    answers = Answerer(Models("cpu"), None).answer(asked)
+    rows = np.array([np.asarray(answers[q], dtype=float)[: len(NLI_LABELS)] for q in asked])
+    labels = np.array([pair.label for pair in pairs])
+    contradiction = NLI_LABELS.index("contradiction")
+    found = score_source(
+        source,
+        rows[:, contradiction].tolist(),
+        (labels == contradiction).astype(float).tolist(),
+        [word_count(pair.premise) + word_count(pair.hypothesis) for pair in pairs],
+    )
+    return replace(
+        found,
+        majority=float(np.bincount(labels).max() / len(labels)),
+        accuracy=float((rows.argmax(axis=1) == labels).mean()),
+    )
+
 
 SHIPPED = Path(__file__).parent.parent / "src" / "dialeval" / "adapters"
 

@@ -10,8 +10,7 @@ from made_up import WORDS, term
 
 import dialeval
 from dialeval.cli.app import app
-from dialeval.metrics.composition import Composition
-from dialeval.metrics.composition_file import save_composition
+from dialeval.metrics.composition import Composition, save_composition
 from dialeval.registry import METRICS, READERS, make_metric
 
 ROOT = Path(__file__).parent.parent

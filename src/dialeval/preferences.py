@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dialeval.chat_http.asking import Asking
+from dialeval.chat_http import Asking
 from dialeval.errors import JobError, UsageError
 from dialeval.metrics.llm_judge import DATA, NAMED, escaped, speakers, tagged
 from dialeval.progress import Progress, silent

@@ -120,8 +120,6 @@ class Registry(Generic[T]):
 
 
 def _accept_metric(name: str, offered: Any) -> type[Metric]:
-    from dialeval.metric import Metric
-
     if not (isinstance(offered, type) and issubclass(offered, Metric)):
         raise TypeError(f"expected a class of metrics (dialeval.Metric), not {_kind_of(offered)}")
     return offered
@@ -211,12 +209,12 @@ READERS: Registry[Reader] = Registry(
         "jsonl": "dialeval.readers.plain_jsonl:READER",
         "csv": "dialeval.readers.plain_csv:CSV",
         "tsv": "dialeval.readers.plain_csv:TSV",
-        "parquet": "dialeval.readers.parquet:READER",
-        "arrow": "dialeval.readers.parquet:ARROW",
-        "datasets": "dialeval.readers.parquet:DATASETS",
+        "parquet": "dialeval.readers.arrow:READER",
+        "arrow": "dialeval.readers.arrow:ARROW",
+        "datasets": "dialeval.readers.arrow:DATASETS",
         "fed": "dialeval.readers.rated:FED_READER",
         "usr": "dialeval.readers.rated:USR_READER",
-        "dstc10": "dialeval.readers.dstc10:READER",
+        "dstc10": "dialeval.readers.rated:DSTC10_READER",
         "grade": "dialeval.readers.rated:GRADE_READER",
         "holistic": "dialeval.readers.holistic:HOLISTIC_READER",
         "holistic-diversity": "dialeval.readers.holistic:DIVERSITY_READER",
@@ -294,8 +292,6 @@ def metric_from_file(path: Path, name: str) -> type[Metric]:
 
 
 def _is_metric_of(value: object, module: str) -> bool:
-    from dialeval.metric import Metric
-
     return isinstance(value, type) and issubclass(value, Metric) and value.__module__ == module
 
 
@@ -305,8 +301,6 @@ def make_metric(spec: str | Metric | type[Metric], preset: str = "", **options: 
     `spec` may be a class, or a class in a file: `./my_metric.py:EchoRate:n=2`. `preset` chooses the
     models that the options do not name; one that it lacks is an error.
     """
-    from dialeval.metric import Metric
-
     if isinstance(spec, Metric):
         return spec
     if isinstance(spec, type):

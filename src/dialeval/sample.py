@@ -58,7 +58,7 @@ Ratings = Mapping[str, Rating]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One paraphrase of the last query of a probed system, and what the system answered to it."""
+    """The last query in other words, and what the probed system answered to it."""
 
     query: str
     response: str
@@ -77,7 +77,7 @@ class Sample:
     dialogue    the conversation this sample was cut from: turns of one dialogue share it
     item        what was answered: samples of rival systems with the same item are compared in pairs
     ratings     what people said
-    variants    answers to paraphrases of the query (see `dialeval probe`)
+    variants    the query in other words, with the answers (see `dialeval probe`)
     """
 
     id: str

@@ -81,28 +81,23 @@ def score(
             " (examples/plugin), and install that where they run"
         )
 
-    def score_into(directory: Path) -> Run:
-        return _scored(
-            directory,
-            samples,
-            chosen,
-            models,
-            cache,
-            calibrations,
-            overwrite,
-            progress,
-            on == "ray",
-            ray_address,
-            workers,
-            servers,
-            known,
-        )
-
+    options: dict[str, Any] = {
+        "overwrite": overwrite,
+        "models": models,
+        "cache": cache,
+        "calibrations": calibrations,
+        "servers": servers,
+        "known": known,
+        "progress": progress,
+        "on": on,
+        "ray_address": ray_address,
+        "workers": workers,
+    }
     if out is not None:
-        return score_into(located(out))
+        return _score_into(located(out), samples, chosen, **options)
     temporary = Path(tempfile.mkdtemp(prefix="dialeval-"))
     try:
-        run = score_into(temporary / "run")
+        run = _score_into(temporary / "run", samples, chosen, **options)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -147,19 +142,19 @@ def add_metrics(
         missing = [metric for metric in chosen if metric.label not in there.metrics]
         _check_same(there, [one for one in chosen if one not in missing], models, servers)
         if missing:
-            added = _scored(
+            added = _score_into(
                 adding_place(directory),
                 load(*there.score_files, format="parquet") if on == "ray" else there.samples(),
                 missing,
-                models,
-                cache,
-                calibrations,
-                overwrite,
-                progress,
-                on == "ray",
-                ray_address,
-                workers,
-                servers,
+                overwrite=overwrite,
+                models=models,
+                cache=cache,
+                calibrations=calibrations,
+                servers=servers,
+                progress=progress,
+                on=on,
+                ray_address=ray_address,
+                workers=workers,
             )
             join_addition(there, added)
     return open_run(directory)
@@ -184,21 +179,24 @@ def _check_same(
             )
 
 
-def _scored(
+def _score_into(
     directory: Path,
     samples: Iterable[Sample],
     metrics: Sequence[Metric],
+    *,
+    overwrite: bool,
     models: ModelSource | None,
     cache: str | Path | None,
     calibrations: Mapping[str, Calibration] | None,
-    overwrite: bool,
-    progress: Progress | None,
-    on_ray: bool,
-    ray_address: str,
-    workers: int | None,
     servers: Servers | None,
     known: Run | None = None,
+    progress: Progress | None,
+    on: str,
+    ray_address: str,
+    workers: int | None,
 ) -> Run:
+    """Scores the samples into a run directory, here or on Ray; the parameters are those of
+    `score`."""
     from dialeval.engine.job import Job
     from dialeval.runs.run import open_run
 
@@ -210,20 +208,14 @@ def _scored(
         "progress": progress or usual_progress("scoring"),
         "about_data": lambda: _about(samples),
     }
-    if on_ray:
+    if on == "ray":
         from dialeval.engine.ray_job import RayJob
         from dialeval.readers import pieces
         from dialeval.readers.load import Samples
 
         division = pieces if isinstance(samples, Samples) and samples.is_whole else None
-        RayJob(
-            directory,
-            metrics,
-            address=ray_address,
-            count=workers,
-            division=division,
-            **options,
-        ).run(samples)
+        where: dict[str, Any] = {"address": ray_address, "count": workers, "division": division}
+        RayJob(directory, metrics, **where, **options).run(samples)
     else:
         with _answer_cache(metrics, cache) as answers:
             Job(directory, metrics, cache=answers, known=known, **options).run(samples)

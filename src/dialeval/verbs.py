@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 from dialeval.errors import UsageError
 from dialeval.limits import USUAL
 from dialeval.progress import Progress, usual_progress
+from dialeval.rating.job import DEFAULT_SHARE, job_as_asked
 from dialeval.remote import located
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from dialeval.probe.probing import Watch
     from dialeval.probe.report import Order, ProbedQuery
     from dialeval.rating.design import RatingMaterial
-    from dialeval.rating.job import Job
     from dialeval.rating.opening import Started
     from dialeval.readers import Samples
-    from dialeval.readers.reader import Problems
+    from dialeval.readers.load import Bad
+    from dialeval.readers.reader import Problems, SystemPrompt
     from dialeval.report.build import Stage, Written
     from dialeval.runs.run import Run
     from dialeval.studies.result import StudyResult
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from dialeval.web.serving import Links, Serving
 
 PathLike = str | Path
-Bad = Literal["raise", "skip"]
-SystemPrompt = Literal["leave-out", "facts"]
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ def probe(
 
 
 def show(run: PathLike, *, order: Order = "worst") -> list[ProbedQuery]:
-    """The queries of a probe, scored or not: wordings, answers, contradictions; worst first."""
+    """The queries of a probe, scored or not: variants, answers, contradictions; worst first."""
     from dialeval.probe.report import probe_report
 
     return probe_report(run, order)
@@ -213,7 +212,7 @@ def doctor(
     from dialeval.doctor.run import examine_run
 
     if judge is not None:
-        from dialeval.chat_http.asking import Asking
+        from dialeval.chat_http import Asking
         from dialeval.doctor.judge import examine_judge
         from dialeval.models.chat_judge import Servers
 
@@ -391,10 +390,6 @@ def needs_web() -> None:
         raise UsageError(f"rating needs {', '.join(missing)}: pip install 'dialeval[web]'")
 
 
-DEFAULT_QUALITIES = "coherence,fluency,overall"
-DEFAULT_SHARE = 0.05
-
-
 @dataclass(frozen=True)
 class RatingPages:
     """A rating job whose pages are ready. `links` are for the organiser and each rater; `run`
@@ -475,7 +470,7 @@ def rate(
         raise UsageError("--spread chooses samples to rate one by one: leave out --compare")
     paths = [str(path) for path in files]
     material = read_material(paths, read, limit=most, seed=seed, spread=spread) if paths else []
-    job, given = _job(
+    job, given = job_as_asked(
         qualities, describe or {}, compare, title, instructions, per_item, checks, duplicates, seed
     )
     started = start(
@@ -490,41 +485,3 @@ def rate(
     )
     serving = prepare_rating(started.store, host, port, tuple(names))
     return RatingPages(started, tuple(material), serving)
-
-
-def _job(
-    qualities: str | None,
-    describe: Mapping[str, str],
-    compare: bool,
-    title: str | None,
-    instructions: PathLike | None,
-    per_item: int,
-    checks: float,
-    duplicates: float,
-    seed: int,
-) -> tuple[Job, list[str]]:
-    """The job, and the names of the fields that were set explicitly."""
-    from dialeval.rating.job import PREFERENCE, Job, described, parse_qualities
-
-    usual = PREFERENCE if compare else DEFAULT_QUALITIES
-    asked = parse_qualities(usual if qualities is None else qualities)
-    job = Job(
-        kind="compare" if compare else "rate",
-        qualities=described(asked, describe),
-        title=title or ("Which answer is better?" if compare else "Rating dialogues"),
-        instructions=Path(instructions).read_text(encoding="utf-8") if instructions else "",
-        seed=seed,
-        per_item=per_item,
-        checks=checks,
-        duplicates=duplicates,
-    )
-    named = {
-        "qualities": qualities is not None or describe,
-        "kind": compare,
-        "title": title,
-        "instructions": instructions,
-        "per_item": per_item,
-        "checks": checks != DEFAULT_SHARE,
-        "duplicates": duplicates != DEFAULT_SHARE,
-    }
-    return job, [field for field, value in named.items() if value]

@@ -1,4 +1,4 @@
-"""`dialeval watch`: files that come into a folder are scored, into one run by day.
+"""`dialeval watch`: files that come into a folder are scored, into one run per day.
 
     runs/live/2026-11-18/     a run: everything that came on that day
     runs/live/watched.json    the files that were seen: size, time of change, day, problem
@@ -198,7 +198,7 @@ def watch(
     reading: Mapping[str, Any] | None = None,
     scoring: Mapping[str, Any] | None = None,
 ) -> list[DayScored | Failed]:
-    """Scores files as they come into a folder, into one run by day under `out`.
+    """Scores files as they come into a folder, into one run per day under `out`.
 
     With `once` it looks a single time, and returns what it found: for a scheduler. Otherwise it
     looks at an interval of `every` seconds, tells what it found, and does not return. `reading`

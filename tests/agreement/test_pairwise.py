@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dialeval.agreement.pairwise import pairwise_accuracy
+from dialeval.agreement.table import pairwise_accuracy
 
 items = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), min_size=2, max_size=12)
 

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.chat_http.asking import ReplyError
-from dialeval.chat_http.server import FIRST_WAIT, LONGEST_WAIT, Pace, back_off, retry_after
+from dialeval.chat_http import (
+    FIRST_WAIT,
+    LONGEST_WAIT,
+    Pace,
+    ReplyError,
+    back_off,
+    retry_after,
+)
 
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
 

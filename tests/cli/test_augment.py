@@ -85,9 +85,9 @@ def test_queries_that_a_generator_cannot_vary_come_with_advice(dialeval, queries
     assert "--with ws" in done.out
 
 
-def test_tries_that_gave_no_new_wording_are_counted_in_words(dialeval, tmp_path):
+def test_tries_that_gave_no_new_variant_are_counted_in_words(dialeval, tmp_path):
     """A single word that WordNet lacks can be swapped, deleted and replaced in vain only."""
     (tmp_path / "q.txt").write_text("xyzzy\nplugh\n")
     done = dialeval("augment", str(tmp_path / "q.txt"), "--with", "eda:variants=4")
-    line = r"no new wording in (\d+) of \1 tries \(\1 same as the query\)"
+    line = r"no new variant in (\d+) of \1 tries \(\1 same as the query\)"
     assert sum(int(tries) for tries in re.findall(line, done.out)) == 2 * 4

@@ -9,7 +9,7 @@ from systems.loopback import serving
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr("dialeval.chat_http.server.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("dialeval.chat_http.FIRST_WAIT", 0.01)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(
         "dialeval.scoring._built_in_models", lambda metrics, servers: HolisticModels()

@@ -23,7 +23,7 @@ def server():
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr("dialeval.chat_http.server.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("dialeval.chat_http.FIRST_WAIT", 0.01)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 

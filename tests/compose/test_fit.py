@@ -34,8 +34,7 @@ from dialeval.compose.leave_one_out import (
 )
 from dialeval.compose.tables import verdict
 from dialeval.errors import InputError, UsageError
-from dialeval.metrics.composition import MEAN_OF_ALL, Composition, Term
-from dialeval.metrics.composition_file import save_composition
+from dialeval.metrics.composition import MEAN_OF_ALL, Composition, Term, save_composition
 from dialeval.sample import Rating, Sample, Turn
 from dialeval.scores import Calibration
 

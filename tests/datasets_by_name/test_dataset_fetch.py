@@ -13,9 +13,8 @@ import pytest
 from datasets_by_name.file_server import Served, serving
 
 from dialeval.datasets import fetch as fetching
-from dialeval.datasets.dataset import Dataset, File, Part
-from dialeval.datasets.download import download
-from dialeval.datasets.fetch import copy_from, fetch
+from dialeval.datasets.entries import Dataset, File, Part
+from dialeval.datasets.fetch import copy_from, download, fetch
 from dialeval.datasets.locate import find_folder
 from dialeval.errors import JobError, UsageError
 from dialeval.progress import Step

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from datasets_by_name.file_server import Served, serving
 
-from dialeval.datasets.download import DownloadError, _CarefulRedirects, download
+from dialeval.datasets.fetch import DownloadError, _CarefulRedirects, download
 
 TEXT = bytes(range(256)) * 1000
 LIMIT = 2 * len(TEXT)
@@ -174,7 +174,7 @@ def test_a_full_disk_is_named_as_such(tmp_path: Path, monkeypatch) -> None:
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("dialeval.datasets.download.os.fsync", full)
+    monkeypatch.setattr("dialeval.datasets.fetch.os.fsync", full)
     with (
         serving(Served({"/file": TEXT})) as served,
         pytest.raises(DownloadError, match="the disk is full"),

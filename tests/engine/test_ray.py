@@ -23,12 +23,12 @@ from made_up import Asking, Floored, LengthModels, samples, two_terms
 from ray_metrics import Deadly, MissingElsewhere, OtherWeightsElsewhere, Shelved, Slow
 
 import dialeval
-from dialeval.chat_http.asking import Asking as ChatAsking
+from dialeval.chat_http import Asking as ChatAsking
 from dialeval.cli import main
 from dialeval.engine.job import Job
 from dialeval.errors import JobError
 from dialeval.examples import four_bots
-from dialeval.metrics.composition_file import save_composition
+from dialeval.metrics.composition import save_composition
 from dialeval.models.chat_judge import Servers
 from dialeval.readers import pieces
 from dialeval.registry import make_metric

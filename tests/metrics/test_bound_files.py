@@ -11,8 +11,7 @@ from made_up import WORDS, samples, term, two_terms
 
 import dialeval
 from dialeval.check import example_samples, made_up_answer
-from dialeval.metrics.composition import Composition
-from dialeval.metrics.composition_file import save_composition
+from dialeval.metrics.composition import Composition, save_composition
 from dialeval.registry import make_metric
 
 

@@ -14,8 +14,7 @@ from dialeval.compose.evidence import apply_composition
 from dialeval.compose.fitting import fit
 from dialeval.compose.gathering import gather
 from dialeval.errors import InputError, UsageError
-from dialeval.metrics.composition import Composition
-from dialeval.metrics.composition_file import SHIPPED, save_composition
+from dialeval.metrics.composition import SHIPPED, Composition, save_composition
 from dialeval.question import Judgement
 from dialeval.registry import make_metric, make_metrics
 from dialeval.sample import Rating, Sample, Turn
@@ -113,7 +112,7 @@ def test_a_run_holds_score_parts_and_the_digest_of_the_weights(crs, tmp_path):
     assert run.scores(metric) == pytest.approx(list(expected))
     fields = dict(run.signatures[metric].fields)
     assert fields["weights"].startswith("crs@")
-    from dialeval.metrics.composition_file import find_composition
+    from dialeval.metrics.composition import find_composition
 
     composition = find_composition(str(crs))
     assert apply_composition(composition, again, "overall") == pytest.approx(list(expected))
@@ -179,9 +178,9 @@ def test_a_dialogue_is_judged_by_terms_that_judge_dialogues(tmp_path):
 
 
 def test_without_weights_the_metric_cannot_be_made(monkeypatch, tmp_path):
-    from dialeval.metrics import composition_file
+    from dialeval.metrics import composition
 
-    monkeypatch.setattr(composition_file, "SHIPPED", tmp_path)
+    monkeypatch.setattr(composition, "SHIPPED", tmp_path)
     with pytest.raises(UsageError, match="no weights 'mme-crs' come with this dialeval"):
         make_metric("mme-crs")
 
@@ -197,7 +196,7 @@ def test_a_composition_of_itself_is_refused(tmp_path):
 def test_the_shipped_weights_are_of_the_seven_sub_metrics():
     if not (SHIPPED / "mme-crs.json").exists():
         pytest.skip("the weights are not fitted yet: scripts/fit_mme_crs.py")
-    from dialeval.metrics.composition_file import find_composition
+    from dialeval.metrics.composition import find_composition
 
     assert find_composition("mme-crs").specs == [
         "mme-fluency",

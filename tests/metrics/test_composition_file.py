@@ -10,8 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialeval.errors import DialevalError, InputError, UsageError
-from dialeval.metrics.composition import MEAN_OF_ALL, VALUE, Composition, Term
-from dialeval.metrics.composition_file import (
+from dialeval.metrics.composition import (
+    MEAN_OF_ALL,
+    VALUE,
+    Composition,
+    Term,
     find_composition,
     read_composition,
     save_composition,

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 from systems.loopback import serving
 
+from dialeval import chat_http as chat_server
 from dialeval import score
-from dialeval.chat_http import server as chat_server
-from dialeval.chat_http.asking import Asking
+from dialeval.chat_http import Asking
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.metrics.llm_judge import LlmJudge
 from dialeval.models.chat_judge import Budget, Servers, Usage, estimate, first_choice

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dialeval.pictures.scale import (
+from dialeval.pictures.frame import (
     Scale,
     data_range,
     fitting_ticks,

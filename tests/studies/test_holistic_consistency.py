@@ -2,7 +2,7 @@
 
 import pytest
 
-from dialeval.studies.holistic_consistency import area
+from dialeval.studies.holistic_released import area
 
 
 def test_the_area_is_the_share_of_pairs_in_the_right_order():

@@ -14,7 +14,7 @@ from dialeval.metrics.llm_judge import LlmJudge
 from dialeval.question import Chosen
 from dialeval.sample import Sample, Turn
 from dialeval.studies import llm_judge
-from dialeval.studies.injections import STUDY, injections
+from dialeval.studies.llm_judge import INJECTIONS, injections
 from dialeval.studies.result import run_study
 from dialeval.studies.study import Setting
 
@@ -48,7 +48,7 @@ def test_there_are_forty_injections_of_five_kinds_and_all_differ() -> None:
 
 
 def test_the_change_of_a_rating_is_that_of_the_same_answer() -> None:
-    result = run_study(STUDY, models=["m"], source=Source())
+    result = run_study(INJECTIONS, models=["m"], source=Source())
     talked_into = sum("5" in one.injection for one in injections())
     for row in result.rows:
         assert row.ours.value == pytest.approx(4 * talked_into / 40)
@@ -92,7 +92,7 @@ def test_a_server_is_measured_by_its_own_count() -> None:
 
 def test_a_study_that_counts_no_tokens_takes_no_prices() -> None:
     with pytest.raises(UsageError, match="counts no tokens"):
-        run_study(STUDY, models=["m"], source=Source(), prices=(1.0, None))
+        run_study(INJECTIONS, models=["m"], source=Source(), prices=(1.0, None))
 
 
 def test_every_judge_of_the_study_has_a_row_with_what_it_takes(tmp_path) -> None:

@@ -14,8 +14,15 @@ from training.made_up_topics import TOPICS, Topics  # noqa: E402
 import dialeval  # noqa: E402
 from dialeval.errors import UsageError  # noqa: E402
 from dialeval.sample import Rating, Sample, Turn  # noqa: E402
-from dialeval.studies.pone_columns import cell_of, columns_by_system, people_of  # noqa: E402
-from dialeval.studies.pone_published import TABLE_2, TABLE_7, TABLE_9, average_gain  # noqa: E402
+from dialeval.studies.pone_published import (  # noqa: E402  # noqa: E402
+    TABLE_2,
+    TABLE_7,
+    TABLE_9,
+    average_gain,
+    cell_of,
+    columns_by_system,
+    people_of,
+)
 from dialeval.studies.pone_tables import printed_row  # noqa: E402
 from dialeval.studies.result import run_study, save_folder  # noqa: E402
 from dialeval.studies.study import find_study  # noqa: E402
@@ -117,7 +124,7 @@ def test_systems_answer_are_rated_and_become_columns(corpora, monkeypatch):
     """The issue is the flow: ask, rate, tables by system, printed numbers of such a system."""
     bots = [save_network(corpora / "bots" / name, name, turns=1) for name in ("seq2seq", "hred")]
     out = corpora / "tables"
-    monkeypatch.setattr("dialeval.studies.pone_answers.BEAMS", {"max_new_tokens": 5})
+    monkeypatch.setattr("dialeval.studies.pone_scorers.BEAMS", {"max_new_tokens": 5})
     with pytest.raises(UsageError, match="name a folder, -o"):
         dialeval.study("pone", systems=bots)
     study = find_study("pone")

@@ -4,7 +4,7 @@ import pytest
 
 from dialeval.errors import UsageError
 from dialeval.readers import load
-from dialeval.studies.holistic_consistency import contradictions_of
+from dialeval.studies.holistic_released import contradictions_of
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_missing, find_study
 

@@ -5,7 +5,7 @@ import pytest
 from dialeval.errors import InputError, UsageError
 from dialeval.sample import Turn
 from dialeval.systems import Asking, BatchedSystem, ReplyError, System, open_system
-from dialeval.systems.generator import spoken_turns
+from dialeval.systems.language_models import spoken_turns
 from dialeval.systems.system import INSTRUCTIONS
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from dialeval.chat_http import server as chat_server
-from dialeval.chat_http.asking import LARGEST_REPLY, CutReply
-from dialeval.chat_http.server import find_key
+from dialeval import chat_http as chat_server
+from dialeval.chat_http import LARGEST_REPLY, CutReply, find_key
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
-from dialeval.systems import Asking, ReplyError, open_system, openai_http
+from dialeval.systems import Asking, ReplyError, open_system
+from dialeval.systems.language_models import content_of
 from dialeval.systems.system import INSTRUCTIONS, checked
 
 SECRET = "sk-never-to-be-seen-0123456789"
@@ -231,13 +231,13 @@ def test_an_address_that_cannot_be_used_says_why_and_keeps_secrets(address, mess
 def test_content_in_parts_is_one_text():
     body = b'{"choices": [{"message": {"content": [{"type": "text", "text": "a "},'
     body += b' {"type": "image"}, {"type": "text", "text": "b"}]}}]}'
-    assert openai_http.content_of(body) == "a b"
+    assert content_of(body) == "a b"
 
 
 @pytest.mark.parametrize("body", [b"[]", b"null", b'{"choices": []}', b'{"choices": [1]}', b"1"])
 def test_other_json_is_not_a_completion(body):
     with pytest.raises(ReplyError, match="not a chat completion"):
-        openai_http.content_of(body)
+        content_of(body)
 
 
 def test_a_reply_is_text_of_bounded_size():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +63,16 @@ def test_the_card_of_a_shipped_part_has_a_row_for_each_source(part: str) -> None
     assert "## By source" in (directory / "card.md").read_text()
 
 
+def measure_script() -> Any:
+    path = Path(__file__).parents[2] / "scripts" / "measure_parts.py"
+    spec = importlib.util.spec_from_file_location("measure_parts", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_a_part_is_measured_as_it_is_used_and_the_table_goes_to_its_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +80,6 @@ def test_a_part_is_measured_as_it_is_used_and_the_table_goes_to_its_card(
     from models import tiny_encoders
     from training.chat_files import write_dialogues
 
-    from dialeval.training.measure_part import add_to_card, measure_part
     from dialeval.training.recipes.mme_fluency import MmeFluency
     from dialeval.training.run import train
 
@@ -82,12 +93,13 @@ def test_a_part_is_measured_as_it_is_used_and_the_table_goes_to_its_card(
     )
     train(recipe, corpus, out)
     before = json.loads((out / "card.json").read_text())
-    (found,) = measure_part(str(out))
+    script = measure_script()
+    (found,) = script.measure_part(str(out))
     assert found.n == len(recipe.example_sets([corpus]).by_source["chats.jsonl"])
     assert found.majority >= 0.5
-    card = add_to_card(out, [found])
+    card = script.add_to_card(out, [found])
     after = json.loads((out / "card.json").read_text())
     assert after == before | {"by_source": [found.to_record()]}
     assert card.text() == (out / "card.md").read_text()
     with pytest.raises(InputError, match="elsewhere"):
-        measure_part(str(out), [tmp_path / "elsewhere"])
+        script.measure_part(str(out), [tmp_path / "elsewhere"])

@@ -51,8 +51,7 @@ from dialeval.agreement.joining import (
 )
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.pictures.drawing import Circle, Drawing, Line, Polyline, Shape
-from dialeval.pictures.frame import WIDTH, Key, nothing, plane, tip_text
-from dialeval.pictures.scale import data_range
+from dialeval.pictures.frame import WIDTH, Key, data_range, nothing, plane, tip_text
 from dialeval.remote import located
 from dialeval.runs.run import Run, open_run
 from dialeval.scores import Signature

@@ -27,7 +27,11 @@ Metric = Annotated[
 ]
 By = Annotated[
     Literal["system"] | None,
-    typer.Option("--by", help="Show as many answers of each system.", show_default=False),
+    typer.Option(
+        "--by",
+        help="Show this many answers of each system instead of all systems together.",
+        show_default=False,
+    ),
 ]
 Number = Annotated[int, typer.Option("-n", min=1, help="Show this many answers.")]
 Page = Annotated[

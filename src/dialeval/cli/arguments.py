@@ -219,14 +219,14 @@ MaxRequests = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Stop after this many requests to openai: models. Run the command again to go on.",
+        help="Stop after this many requests to openai: models. Repeat the command to resume.",
         show_default=False,
     ),
 ]
 MaxTokens = Annotated[
     int | None,
     typer.Option(
-        min=0, help="Start no request after this many tokens, likewise.", show_default=False
+        min=0, help="Start no request after this many tokens of openai: models.", show_default=False
     ),
 ]
 PriceIn = Annotated[
@@ -251,6 +251,70 @@ KeyEnv = Annotated[
     ),
 ]
 
+# How `probe` and `holistic` ask a chatbot.
+
+Queries = Annotated[
+    list[str],
+    typer.Option(
+        "--queries",
+        help="Ask the queries of this file: one query per line, dialogues, whose last user turn is"
+        " asked, or a file of `dialeval augment`. Repeat for several.",
+        show_default=False,
+    ),
+]
+AskedAtOnce = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=1000,
+        help="Ask at most this many questions at once. Default: 16 for a server, an async"
+        " function or a model; 1 for a command or a plain function.",
+        show_default=False,
+    ),
+]
+Timeout = Annotated[
+    float, typer.Option(min=0.01, help="Give up an attempt after this many seconds.")
+]
+Retries = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="For openai, retry this many times after a temporary failure. Default: 3.",
+        show_default=False,
+    ),
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        min=0.01,
+        help="For openai, send at most this many requests per minute.",
+        show_default=False,
+    ),
+]
+SystemKeyEnv = Annotated[
+    str | None,
+    typer.Option(
+        "--key-env",
+        help="For openai, read the API key from this environment variable. Default:"
+        " OPENAI_API_KEY, if it is set.",
+        show_default=False,
+    ),
+]
+AugmenterSeed = Annotated[
+    int | None, typer.Option(help="Use this seed in the augmenters.", show_default=False)
+]
+QueryLimit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Take at most this many queries.", show_default=False),
+]
+QuerySystemPrompt = Annotated[
+    Literal["leave-out", "facts"],
+    typer.Option(
+        help="Leave out the system prompts of chat logs in --queries, or keep them as facts: the"
+        " system then gets the prompt of the log."
+    ),
+]
+
 
 def servers_of(
     max_requests: int | None,
@@ -261,7 +325,7 @@ def servers_of(
     key_env: str | None = None,
 ) -> Servers:
     """How servers are to be asked, as the options say."""
-    from dialeval.chat_http.asking import Asking
+    from dialeval.chat_http import Asking
     from dialeval.models.chat_judge import Budget, Servers
 
     asking = Asking(concurrency=concurrency, key_env=key_env)

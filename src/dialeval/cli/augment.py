@@ -27,6 +27,7 @@ def augment(
     files: Annotated[
         list[str],
         typer.Argument(
+            metavar="FILE",
             help="Read these files of queries or dialogues, or a text file with a query per line;"
             " - is standard input.",
             show_default=False,
@@ -133,7 +134,7 @@ def _show(query: Query) -> None:
             line.append(clean(piece), style="not dim green bold" if is_new else "not dim")
         console().print(line)
     if not query.variants:
-        say("  no other wording was found", style="dim")
+        say("  no variant was found", style="dim")
     say()
 
 
@@ -146,7 +147,7 @@ def _show_tally(tally: Tally, out: Path | None) -> None:
         why = {"same as the query": tally.unchanged, "same as another variant": tally.repeated}
         told = ", ".join(f"{counts[how]:,} {words}" for words, counts in why.items() if counts[how])
         tries = dropped + tally.kept[how]
-        say(f"{how}: no new wording in {dropped:,} of {tries:,} tries ({told})", style="dim")
+        say(f"{how}: no new variant in {dropped:,} of {tries:,} tries ({told})", style="dim")
     if tally.bare:
         say(
             f"queries without a variant: {tally.bare:,}. Another augmenter may find some:"

@@ -205,7 +205,7 @@ def show(
     """Show the weights of a composition, and what they were fitted on."""
     from dialeval.cli.terminal import say
     from dialeval.compose.tables import correlation_lines, draw_weights, source_lines, term_lines
-    from dialeval.metrics.composition_file import FORMAT, find_composition
+    from dialeval.metrics.composition import FORMAT, find_composition
 
     check_picture(plot)
     composition = find_composition(weights)
@@ -236,7 +236,10 @@ def show(
 def apply(
     weights: Weights,
     run: Annotated[
-        Path, typer.Argument(help="Name a run that holds the sub-metrics.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="RUN", help="Name a run that holds the sub-metrics.", show_default=False
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -252,11 +255,12 @@ def apply(
 ) -> None:
     """Compose the columns of an existing run, without asking any model.
 
-    Writes a table of scores by id. Compare it with people: `dialeval agree RUN --scores FILE.csv`.
+    The command writes a table of scores by id. Compare it with people: `dialeval agree RUN
+    --scores FILE.csv`.
     """
     from dialeval.cli.terminal import harmless_output, say
     from dialeval.compose.evidence import apply_composition, scores_table
-    from dialeval.metrics.composition_file import find_composition
+    from dialeval.metrics.composition import find_composition
     from dialeval.runs.run import open_run
     from dialeval.storage import write_text
 

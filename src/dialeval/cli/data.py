@@ -38,6 +38,7 @@ app = typer.Typer(
 Name = Annotated[
     str,
     typer.Argument(
+        metavar="NAME",
         help="Name a data set, such as fed, or a part of one, such as holistic/coherence.",
         show_default=False,
     ),
@@ -185,16 +186,14 @@ def check(
     map: Columns = None,
     rating: RatingColumns = None,
     scale: Scales = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="List alike problems one by one, not together.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="List similar problems one by one.")] = False,
     largest_record: LargestRecord = USUAL,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """List the problems of files as FILE:LINE: FIELD: PROBLEM, and exit with 2 if there is one.
 
-    Alike problems share a line that counts them. --json lists each.
+    Similar problems share a line with their number. --json lists each.
     """
     from dialeval.cli.show import show_check_report
     from dialeval.cli.terminal import progress_bar

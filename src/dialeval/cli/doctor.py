@@ -15,6 +15,7 @@ def doctor(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
+            metavar="RUN",
             help="Check every byte of these runs. Without any, check the installation.",
             show_default=False,
         ),

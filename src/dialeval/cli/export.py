@@ -14,6 +14,7 @@ def export(
     run: Annotated[
         str,
         typer.Argument(
+            metavar="RUN",
             help="Export this run, or these ratings: the file or URL of dialeval rate --db.",
             show_default=False,
         ),

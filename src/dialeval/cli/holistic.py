@@ -5,11 +5,26 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.arguments import Format, Json, LargestRecord, Quiet, parse_pairs
+from dialeval.cli.arguments import (
+    AskedAtOnce,
+    AugmenterSeed,
+    Format,
+    Json,
+    LargestRecord,
+    Queries,
+    QueryLimit,
+    QuerySystemPrompt,
+    Quiet,
+    Rate,
+    Retries,
+    SystemKeyEnv,
+    Timeout,
+    parse_pairs,
+)
 from dialeval.limits import USUAL
 
 if TYPE_CHECKING:
@@ -27,15 +42,7 @@ def holistic(
             show_default=False,
         ),
     ],
-    queries: Annotated[
-        list[str],
-        typer.Option(
-            "--queries",
-            help="Ask the queries of this file: one query per line, dialogues, whose last user"
-            " turn is asked, or a file of `dialeval augment`. Repeat for several.",
-            show_default=False,
-        ),
-    ],
+    queries: Queries,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="Store everything in this directory.", show_default=False),
@@ -44,7 +51,7 @@ def holistic(
         list[str] | None,
         typer.Option(
             "--with",
-            help="Find other wordings by ws, ctg, eda or random (the paper's baseline), with"
+            help="Make variants by ws, ctg, eda or random (the paper's baseline), with"
             " options after a colon. Repeat for several. Default: ws and ctg, unless the queries"
             " have variants.",
             show_default=False,
@@ -70,7 +77,8 @@ def holistic(
     paraphrases: Annotated[
         int,
         typer.Option(
-            min=1, help="For self-consistency, put this many variants of each augmenter again."
+            min=1,
+            help="For self-consistency, ask this many variants of each augmenter after the answer.",
         ),
     ] = 1,
     calibration: Annotated[
@@ -97,59 +105,15 @@ def holistic(
             show_default=False,
         ),
     ] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1000,
-            help="Ask at most this many questions at once. Default: 16 for a server, an async"
-            " function or a model; 1 for a command or a plain function.",
-            show_default=False,
-        ),
-    ] = None,
-    timeout: Annotated[
-        float, typer.Option(min=0.01, help="Give up an attempt after this many seconds.")
-    ] = 60.0,
-    retries: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="For openai, retry this many times after a temporary failure. Default: 3.",
-            show_default=False,
-        ),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01,
-            help="For openai, send at most this many requests per minute.",
-            show_default=False,
-        ),
-    ] = None,
-    key_env: Annotated[
-        str | None,
-        typer.Option(
-            "--key-env",
-            help="For openai, read the API key from this environment variable. Default:"
-            " OPENAI_API_KEY, if it is set.",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Use this seed in the augmenters.", show_default=False)
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, help="Take at most this many queries.", show_default=False),
-    ] = None,
+    concurrency: AskedAtOnce = None,
+    timeout: Timeout = 60.0,
+    retries: Retries = None,
+    rate: Rate = None,
+    key_env: SystemKeyEnv = None,
+    seed: AugmenterSeed = None,
+    limit: QueryLimit = None,
     format: Format = None,
-    system_prompt: Annotated[
-        Literal["leave-out", "facts"],
-        typer.Option(
-            help="Leave out the system prompts of chat logs in --queries, or keep them as facts:"
-            " the system then gets the prompt of the log."
-        ),
-    ] = "leave-out",
+    system_prompt: QuerySystemPrompt = "leave-out",
     largest_record: LargestRecord = USUAL,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace what the directory holds.")
@@ -159,7 +123,7 @@ def holistic(
 ) -> None:
     """Judge chatbots by coherence, fluency, diversity and self-consistency (HolisticEval).
 
-    The command asks each system the queries, paraphrases in their place, and paraphrases after the
+    The command asks each system the queries, variants in their place, and variants after the
     answers, and scores all four metrics on these dialogues. It prints a row for each system and
     the correlations between the metrics, and draws DIR/holistic.svg. Repeat the command to resume;
     with one more system, it joins the others.

@@ -14,6 +14,7 @@ def metrics(
     name: Annotated[
         str | None,
         typer.Argument(
+            metavar="NAME",
             help="Describe this metric, which may be in a file: ./my_metric.py:EchoRate. Without a"
             " name, list all metrics.",
             show_default=False,

@@ -67,7 +67,8 @@ def _megabytes(size: int) -> str:
 @app.command()
 def get(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Fetch these models.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Fetch these models.", show_default=False),
     ] = None,
     preset: Annotated[
         str | None,
@@ -104,6 +105,7 @@ def check(
     names: Annotated[
         list[str] | None,
         typer.Argument(
+            metavar="NAME",
             help="Check these models or directories. Default: all installed models.",
             show_default=False,
         ),
@@ -126,6 +128,7 @@ def card(
     name: Annotated[
         str,
         typer.Argument(
+            metavar="NAME",
             help="Show the card of this model, or of this directory of dialeval train.",
             show_default=False,
         ),

@@ -10,10 +10,19 @@ from typing import Annotated, Literal
 import typer
 
 from dialeval.cli.arguments import (
+    AskedAtOnce,
+    AugmenterSeed,
     Format,
     Json,
     LargestRecord,
+    Queries,
+    QueryLimit,
+    QuerySystemPrompt,
     Quiet,
+    Rate,
+    Retries,
+    SystemKeyEnv,
+    Timeout,
     parse_pairs,
 )
 from dialeval.limits import USUAL
@@ -23,20 +32,13 @@ def probe(
     system: Annotated[
         str,
         typer.Argument(
+            metavar="SYSTEM",
             help="Ask this system: openai:URL#MODEL, python:MODULE:FUNCTION, hf:MODEL,"
             " cmd:COMMAND, replay:FILE, or the name of a model (see: dialeval models).",
             show_default=False,
         ),
     ],
-    queries: Annotated[
-        list[str],
-        typer.Option(
-            "--queries",
-            help="Ask the queries of this file: one written by `dialeval augment`, one query per"
-            " line, or dialogues, whose last user turn is asked. Repeat for several.",
-            show_default=False,
-        ),
-    ],
+    queries: Queries,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="Store the probe in this directory.", show_default=False),
@@ -45,7 +47,7 @@ def probe(
         list[str] | None,
         typer.Option(
             "--with",
-            help="Find other wordings by ws, eda or ctg, with options after a colon; random takes"
+            help="Make variants by ws, eda or ctg, with options after a colon; random takes"
             " other queries of the file. Repeat for several. Default: ws, unless the queries have"
             " variants.",
             show_default=False,
@@ -60,7 +62,10 @@ def probe(
         ),
     ] = "both",
     paraphrases: Annotated[
-        int, typer.Option(min=1, help="For consistency, ask this many variants of each query.")
+        int,
+        typer.Option(
+            min=1, help="For consistency, ask this many variants of each query after the answer."
+        ),
     ] = 1,
     set: Annotated[
         list[str] | None,
@@ -79,60 +84,15 @@ def probe(
             "--name", help="Show the system under this name in tables.", show_default=False
         ),
     ] = "",
-    concurrency: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1000,
-            help="Ask at most this many questions at once. Default: 16 for a server, an async"
-            " function or a model; 1 for a command or a plain function.",
-            show_default=False,
-        ),
-    ] = None,
-    timeout: Annotated[
-        float, typer.Option(min=0.01, help="Give up an attempt after this many seconds.")
-    ] = 60.0,
-    retries: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="For openai, retry this many times after a temporary failure. Default: 3.",
-            show_default=False,
-        ),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01,
-            help="For openai, send at most this many requests per minute.",
-            show_default=False,
-        ),
-    ] = None,
-    key_env: Annotated[
-        str | None,
-        typer.Option(
-            "--key-env",
-            help="For openai, read the API key from this environment variable. Default:"
-            " OPENAI_API_KEY, if it is set.",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Use this seed in the augmenters.", show_default=False),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, help="Take at most this many queries.", show_default=False),
-    ] = None,
+    concurrency: AskedAtOnce = None,
+    timeout: Timeout = 60.0,
+    retries: Retries = None,
+    rate: Rate = None,
+    key_env: SystemKeyEnv = None,
+    seed: AugmenterSeed = None,
+    limit: QueryLimit = None,
     format: Format = None,
-    system_prompt: Annotated[
-        Literal["leave-out", "facts"],
-        typer.Option(
-            help="Leave out the system prompts of chat logs in --queries, or keep them as facts:"
-            " the system then gets the prompt of the log."
-        ),
-    ] = "leave-out",
+    system_prompt: QuerySystemPrompt = "leave-out",
     largest_record: LargestRecord = USUAL,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing probe.")
@@ -195,6 +155,7 @@ def show(
     run: Annotated[
         Path,
         typer.Argument(
+            metavar="RUN",
             help="Show this run of `dialeval score PROBE -m diversity -m consistency -o RUN`, or a"
             " probe that was not scored.",
             show_default=False,
@@ -213,7 +174,7 @@ def show(
     full: Annotated[bool, typer.Option("--full", help="Show long answers in full.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show a probe query by query, worst first: wordings, answers and contradictions."""
+    """Show a probe query by query, worst first: variants, answers and contradictions."""
     import dialeval
     from dialeval.cli.probe_screen import show_queries
 

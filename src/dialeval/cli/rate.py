@@ -19,7 +19,7 @@ from dialeval.cli.arguments import (
     parse_pairs,
 )
 from dialeval.limits import USUAL
-from dialeval.verbs import DEFAULT_QUALITIES, DEFAULT_SHARE
+from dialeval.rating.job import DEFAULT_QUALITIES, DEFAULT_SHARE
 
 if TYPE_CHECKING:
     from dialeval.rating.opening import Started
@@ -111,7 +111,7 @@ def rate(
         typer.Option(help="Listen on this address. Any but loopback is open to other machines."),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Listen on this port; 0: any free one.")
+        int, typer.Option(min=0, max=65535, help="Listen on this port; 0 chooses a free one.")
     ] = 8000,
     name: Annotated[
         list[str] | None,
@@ -167,10 +167,10 @@ def rate(
 ) -> None:
     """Let people rate dialogues, or choose the better of two answers, in their browsers.
 
-    Prints a link for each rater and one for the organiser, who sees progress, attention and
-    agreement. Every answer is on the disk before the page says "saved". Ctrl-C stops the server,
-    and the same command resumes the job. Afterwards use dialeval raters ratings.db, dialeval agree
-    ratings.db --scores RUN, or dialeval export ratings.db -o ratings.jsonl.
+    The command prints a link for each rater and one for the organiser, who sees progress,
+    attention and agreement. Every answer is on the disk before the page says "saved". Ctrl-C stops
+    the server; repeat the command to resume the job. Afterwards use dialeval raters ratings.db,
+    dialeval agree ratings.db --scores RUN, or dialeval export ratings.db -o ratings.jsonl.
     """
     import dialeval
     from dialeval.cli.show import show_warnings

@@ -20,7 +20,9 @@ def study(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Run this study. Without a name, list all studies.", show_default=False
+            metavar="NAME",
+            help="Run this study. Without a name, list all studies.",
+            show_default=False,
         ),
     ] = None,
     more_systems: Annotated[
@@ -79,7 +81,9 @@ def study(
     seeds: Annotated[
         int,
         typer.Option(
-            min=0, help="Train each scorer with this many seeds, if it does.", show_default=False
+            min=0,
+            help="Train each scorer with this many seeds, if the study trains scorers.",
+            show_default=False,
         ),
     ] = 0,
     systems: Annotated[

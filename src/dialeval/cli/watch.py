@@ -1,4 +1,4 @@
-"""`dialeval watch FOLDER -o RUNS`: score files as they come, into one run by day."""
+"""`dialeval watch FOLDER -o RUNS`: score files as they come, into one run per day."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 def watch(
     folder: Annotated[
         Path,
-        typer.Argument(help="Folder into which chats are written.", show_default=False),
+        typer.Argument(
+            metavar="FOLDER",
+            help="Score the files that are written to this folder.",
+            show_default=False,
+        ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory for the runs, one by day.")
+        Path, typer.Option("--out", "-o", help="Store the runs in this directory, one per day.")
     ] = Path("runs/live"),
     metric: Annotated[
         list[str] | None,
@@ -31,7 +35,7 @@ def watch(
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Look a single time and exit, as cron needs it.")
+        bool, typer.Option("--once", help="Look once and exit, for use in cron.")
     ] = False,
     every: Annotated[
         float, typer.Option(min=0.1, help="Look into the folder at this interval, in seconds.")
@@ -42,10 +46,10 @@ def watch(
     system_prompt: SystemPrompt = "leave-out",
     quiet: Quiet = False,
 ) -> None:
-    """Score files as they come into a folder, into one run by day.
+    """Score files as they come into a folder, into one run per day.
 
-    Stop with Ctrl-C; the same command goes on. With --once the exit code is 1 if a file could not
-    be read. `dialeval trend` shows the days.
+    Ctrl-C stops the command; repeat it to resume. With --once the exit code is 1 if a file could
+    not be read. `dialeval trend` shows the days.
     """
     from dialeval.cli.terminal import say
     from dialeval.registry import DEFAULT_METRICS

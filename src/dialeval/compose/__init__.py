@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dialeval.compose.evidence import apply_composition as apply
     from dialeval.compose.leave_one_out import fit_runs as fit
-    from dialeval.metrics.composition_file import find_composition as find
-    from dialeval.metrics.composition_file import save_composition as save
+    from dialeval.metrics.composition import find_composition as find
+    from dialeval.metrics.composition import save_composition as save
 
 _HOMES = {
     "apply": ("dialeval.compose.evidence", "apply_composition"),
-    "find": ("dialeval.metrics.composition_file", "find_composition"),
+    "find": ("dialeval.metrics.composition", "find_composition"),
     "fit": ("dialeval.compose.leave_one_out", "fit_runs"),
-    "save": ("dialeval.metrics.composition_file", "save_composition"),
+    "save": ("dialeval.metrics.composition", "save_composition"),
 }
 
 __all__ = ["apply", "find", "fit", "save"]

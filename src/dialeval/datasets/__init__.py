@@ -7,8 +7,7 @@
 Nothing is fetched until `dialeval data get NAME` is asked for; no data set is part of dialeval.
 """
 
-from dialeval.datasets.dataset import Dataset, File, Part
-from dialeval.datasets.entries import DATASETS
+from dialeval.datasets.entries import DATASETS, Dataset, File, Part
 from dialeval.datasets.locate import find_dataset, resolve
 
 __all__ = ["DATASETS", "Dataset", "File", "Part", "find_dataset", "resolve"]

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dialeval.datasets.dataset import Dataset, Scale
-from dialeval.datasets.entries import DATASETS, find_entry
+from dialeval.datasets.entries import DATASETS, Dataset, Scale, find_entry
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.remote import expand, is_url
 from dialeval.storage import data_directory

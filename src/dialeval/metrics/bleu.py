@@ -12,9 +12,9 @@ only the tokenizers are called: counting here is faster, and serves the response
 
 tokenize=auto, the default, takes sacreBLEU's `zh` for a sample in Chinese, its `char` for one in
 another script without spaces (Japanese, Thai, Khmer, ...), and for all others `13a`, its default.
-A sample is in the language of its references (`languages.language_of`).
+A sample is in the language of its references (`text.language_of`).
 
-mode=released is what PONE published, from 0 to 1: see `pone_overlap.released_bleu`. A system's
+mode=released is what PONE published, from 0 to 1: see `word_overlap.released_bleu`. A system's
 score is the mean.
 """
 

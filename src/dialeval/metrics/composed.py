@@ -29,8 +29,7 @@ from pathlib import Path
 from typing import Literal
 
 from dialeval.metric import Metric, Need, Part, bound
-from dialeval.metrics.composition import Composition, Term, Weights
-from dialeval.metrics.composition_file import find_composition
+from dialeval.metrics.composition import Composition, Term, Weights, find_composition
 from dialeval.metrics.mme import MME_CITATION
 from dialeval.model_store.presets import COMPOSITION, model_option
 from dialeval.options import option

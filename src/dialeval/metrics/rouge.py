@@ -10,11 +10,11 @@ references each part takes its maximum over them, as `RougeScorer.score_multi` d
 
 That rule finds no word in Chinese and cuts German at each umlaut. So tokenize=auto, the default,
 follows it for English and for what may be English, and takes the words of any script for a sample
-whose references are in another language (`languages.language_of`): letters and digits as Unicode
+whose references are in another language (`text.language_of`): letters and digits as Unicode
 has them, and each character of a script without spaces by itself. tokenize=ascii or unicode takes
 one of the two for all samples.
 
-mode=released is what PONE published as "ROUGE": see `pone_overlap.released_rouge`.
+mode=released is what PONE published as "ROUGE": see `word_overlap.released_rouge`.
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dialeval.chat_http.asking import Asking, ReplyError
-from dialeval.chat_http.server import ChatServer
+from dialeval.chat_http import Asking, ChatServer, ReplyError
 from dialeval.errors import JobError, UsageError
 from dialeval.question import Answer, Choose, Chosen, Question, cannot_answer, spellings
 from dialeval.storage import cache_directory

@@ -15,15 +15,18 @@ from dialeval.pictures.frame import (
     PAD,
     SMALL_SIZE,
     WIDTH,
+    Range,
+    drawable,
     footnote,
     heading,
     nothing,
     sentences,
+    short_number,
     shorten,
     text_width,
     tip_text,
+    two_decimals,
 )
-from dialeval.pictures.scale import Range, drawable, short_number, two_decimals
 
 LABEL_ROOM = 150.0
 LARGEST_CELL, SMALLEST_CELL, GRID = 56.0, 10.0, 760.0

@@ -25,8 +25,20 @@ from dialeval.pictures.drawing import (
     Shape,
     colour_groups,
 )
-from dialeval.pictures.frame import WIDTH, Plane, group_keys, nothing, plane, sentences, tip_text
-from dialeval.pictures.scale import LARGEST, Range, Scale, data_range, short_number
+from dialeval.pictures.frame import (
+    LARGEST,
+    WIDTH,
+    Plane,
+    Range,
+    Scale,
+    data_range,
+    group_keys,
+    nothing,
+    plane,
+    sentences,
+    short_number,
+    tip_text,
+)
 
 MOST_POINTS, MOST_TIPS = 4000, 500
 SQUARE = 4.0

@@ -32,7 +32,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from dialeval.chat_http.asking import CutReply, ReplyError
+from dialeval.chat_http import CutReply, ReplyError
 from dialeval.errors import InputError, JobError, Problem
 from dialeval.probe.plan import Ask
 from dialeval.storage import atomic_path, naming

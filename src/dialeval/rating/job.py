@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from dialeval.errors import UsageError, did_you_mean
@@ -34,6 +35,10 @@ FIRST, TIE, SECOND = 1.0, 0.5, 0.0
 
 PREFERENCE = "preference"
 """The quality that is compared by default."""
+
+DEFAULT_QUALITIES = "coherence,fluency,overall"
+DEFAULT_SHARE = 0.05
+"""What is rated by default, and the share of attention checks and of repeated dialogues."""
 
 DESCRIPTIONS: Mapping[str, str] = {
     "coherence": "Does the answer fit what was said before it?",
@@ -203,3 +208,40 @@ class Job:
             record = json.dumps(task.to_record()["samples"], sort_keys=True)
             whole.update(f"{task.kind}\n{record}\n".encode())
         return whole.hexdigest()
+
+
+def job_as_asked(
+    qualities: str | None,
+    describe: Mapping[str, str],
+    compare: bool,
+    title: str | None,
+    instructions: str | Path | None,
+    per_item: int,
+    checks: float,
+    duplicates: float,
+    seed: int,
+) -> tuple[Job, list[str]]:
+    """Returns the job that the options of `rate` ask for, and the names of the fields that were set
+    explicitly."""
+    usual = PREFERENCE if compare else DEFAULT_QUALITIES
+    asked = parse_qualities(usual if qualities is None else qualities)
+    job = Job(
+        kind="compare" if compare else "rate",
+        qualities=described(asked, describe),
+        title=title or ("Which answer is better?" if compare else "Rating dialogues"),
+        instructions=Path(instructions).read_text(encoding="utf-8") if instructions else "",
+        seed=seed,
+        per_item=per_item,
+        checks=checks,
+        duplicates=duplicates,
+    )
+    named = {
+        "qualities": qualities is not None or describe,
+        "kind": compare,
+        "title": title,
+        "instructions": instructions,
+        "per_item": per_item,
+        "checks": checks != DEFAULT_SHARE,
+        "duplicates": duplicates != DEFAULT_SHARE,
+    }
+    return job, [field for field, value in named.items() if value]

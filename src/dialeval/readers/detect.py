@@ -16,8 +16,7 @@ from typing import Any
 from dialeval.datasets.locate import name_hint, resolve
 from dialeval.errors import Problem, UsageError
 from dialeval.limits import USUAL_LIMITS, Limits
-from dialeval.readers.arrow import InMemory, dataset_folders, is_arrow, is_in_memory
-from dialeval.readers.parquet import RECORDS
+from dialeval.readers.arrow import RECORDS, InMemory, dataset_folders, is_arrow, is_in_memory
 from dialeval.readers.plain_record import ANSWERS, PROMPTS
 from dialeval.readers.reader import Reader, UnreadableError
 from dialeval.readers.source import PathLike, Source, stem

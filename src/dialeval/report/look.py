@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.agreement.findings import format_p
 from dialeval.errors import UsageError
 from dialeval.pictures.drawing import picture_rules
-from dialeval.pictures.scale import two_decimals
+from dialeval.pictures.frame import two_decimals
 from dialeval.runs.table import count, format_column
 
 if TYPE_CHECKING:

@@ -130,20 +130,20 @@ class Run:
 
     def to_arrow(self) -> pa.Table:
         """Returns one row per sample: names, texts, mean ratings, all scores (see
-        `runs/frames.py`)."""
-        from dialeval.runs.frames import to_arrow
+        `runs/export.py`)."""
+        from dialeval.runs.export import to_arrow
 
         return to_arrow(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns the rows of `to_arrow` as a pandas frame."""
-        from dialeval.runs.frames import to_pandas
+        from dialeval.runs.export import to_pandas
 
         return to_pandas(self)
 
     def to_polars(self) -> pl.DataFrame:
         """Returns the rows of `to_arrow` as a polars frame."""
-        from dialeval.runs.frames import to_polars
+        from dialeval.runs.export import to_polars
 
         return to_polars(self)
 

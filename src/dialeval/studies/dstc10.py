@@ -33,8 +33,7 @@ from dialeval.compose.fitting import (
 from dialeval.compose.gathering import Gathered, are_relatives, find_families
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out, try_on
 from dialeval.compose.over_sets import Difference, against_all, explain, family_names
-from dialeval.metrics.composition import Composition
-from dialeval.metrics.composition_file import find_composition
+from dialeval.metrics.composition import Composition, find_composition
 from dialeval.metrics.mme import MME_CITATION
 from dialeval.model_store.presets import COMPOSITION, PRESETS
 from dialeval.studies import mme_published as published

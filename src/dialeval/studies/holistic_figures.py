@@ -14,7 +14,7 @@ from dialeval.agreement.correlation import correlations
 from dialeval.metrics.diversity import HOLISTIC_EVAL
 from dialeval.pictures import Drawing, scatter_plot, small_multiples
 from dialeval.sample import Sample
-from dialeval.studies.holistic_ratings import CITED
+from dialeval.studies.holistic_released import CITED
 from dialeval.studies.holistic_tables import (
     DIFFERS,
     INFERENCE,

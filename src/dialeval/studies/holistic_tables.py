@@ -38,7 +38,10 @@ from dialeval.metrics.diversity import HOLISTIC_EVAL, ngram_entropy
 from dialeval.probe.plan import kind_of
 from dialeval.registry import make_metric
 from dialeval.sample import Sample
-from dialeval.studies.holistic_consistency import (
+from dialeval.studies.holistic_released import (
+    CITED,
+    COLUMNS,
+    FILES,
     FOLDER,
     RULE_OF_THE_PAPER,
     SETS,
@@ -46,7 +49,6 @@ from dialeval.studies.holistic_consistency import (
     TABLE_8,
     contradictions_of,
 )
-from dialeval.studies.holistic_ratings import CITED, COLUMNS, FILES
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
 NAMES: tuple[Name, ...] = ("pearson", "spearman")

@@ -15,6 +15,10 @@ any rated set: each set is a column then, as each system is otherwise.
 
 Tables 7 to 9 train scorers, which are kept (`pone_scorers.py`). `--sweep` trains more of them, for
 the pictures of t and k.
+
+`pone-bleu` repeats what the paper calls BLEU for its four case studies, to six digits. Table 6
+prints four digits and shortened texts; the notebook that the authors released has the texts that
+were scored, and six digits. `bleu:mode=released` says what is computed.
 """
 
 from __future__ import annotations
@@ -25,24 +29,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dialeval.errors import UsageError
+from dialeval.registry import make_metric
+from dialeval.sample import Sample
 from dialeval.studies import pone_scorers
 from dialeval.studies.comparison import SHOWN
-from dialeval.studies.pone_answers import answers_to_rate
-from dialeval.studies.pone_columns import (
-    Column,
-    aspects_of,
-    cell_of,
-    columns_by_system,
-    columns_of,
-)
 from dialeval.studies.pone_published import (
     TABLE_2,
     TABLE_3,
     TABLE_7,
     TABLE_8,
     TABLE_9,
+    Column,
     PrintedTable,
+    aspects_of,
     average_gain,
+    cell_of,
+    columns_by_system,
+    columns_of,
 )
 from dialeval.studies.pone_scorers import (
     AUGMENTED,
@@ -50,6 +53,7 @@ from dialeval.studies.pone_scorers import (
     CORPUS,
     FULL,
     Sizes,
+    answers_to_rate,
     check_positives,
     scores_of,
     suffix,
@@ -289,4 +293,66 @@ STUDY = Study(
     ),
     cost="10 minutes for the scorers, the first time",
     measure=measure,
+)
+
+
+BLEU_SOURCE = "released notebook; Table 6 prints four digits"
+BLEU_CASES = {
+    "0.255528": (
+        "Let's line up . The steak is very inviting . I'll have it .",
+        "I didn \N{RIGHT SINGLE QUOTATION MARK} t know that . That sounds pretty good ."
+        " Can you come here for a few minutes ?",
+    ),
+    "0.232523": (
+        "Can you operate computers skillfully ?",
+        "So you don't have a printer in the box ?",
+    ),
+    "0.198792": (
+        "My name is Dunlin and I live in Beijing . I was born in 1980 . I will graduate from"
+        " Peking University this July . I have majored in accounting .",
+        "Thank you very much .",
+    ),
+    "0.192591": (
+        "You should go get yours .",
+        "Yes , it is . Let's go and have a drink .",
+    ),
+}
+"""Published BLEU-4 -> reference, response."""
+
+
+def measure_bleu(setting: Setting) -> Findings:
+    measured = []
+    for mode in ("released", "paper"):
+        metric = make_metric("bleu", mode=mode)
+        for number, (reference, response) in enumerate(BLEU_CASES.values(), 1):
+            sample = Sample(id=str(number), response=response, references=(reference,))
+            score = metric.score(sample, ())
+            released = mode == "released"
+            value = None if score.value is None else score.value / (1 if released else 100)
+            ours = Measured(_bleu_case(number), value, f"bleu, {mode}", comparable=released)
+            measured.append(ours)
+    return Findings(measured)
+
+
+def _bleu_case(number: int) -> str:
+    return f"case {number}: BLEU-4"
+
+
+BLEU = Study(
+    name="pone-bleu",
+    paper=(
+        "Lan, Mao, Wei, Gao, Huang: PONE: A Novel Automatic Evaluation Metric for Open-Domain"
+        " Generative Dialogue Systems. TOIS 2020"
+    ),
+    cited="Lan et al., TOIS 2020",
+    repeats="PONE, Table 6: BLEU of four responses",
+    published=tuple(
+        Published(_bleu_case(number), printed, BLEU_SOURCE)
+        for number, printed in enumerate(BLEU_CASES, 1)
+    ),
+    differs=(
+        "The released code passes the words of the reference where references are expected, so"
+        " letters are matched with words. BLEU as it is defined is shown beside it, from 0 to 1.",
+    ),
+    measure=measure_bleu,
 )

@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 from dialeval.errors import UsageError
 from dialeval.studies import pone_scorers
 from dialeval.studies.comparison import SHOWN
-from dialeval.studies.pone_columns import (
+from dialeval.studies.pone_published import (
+    HUMAN_MAX,
+    TABLE_7,
     Cell,
     Column,
     cell_of,
@@ -31,7 +33,6 @@ from dialeval.studies.pone_columns import (
     mean_over,
     people_of,
 )
-from dialeval.studies.pone_published import HUMAN_MAX, TABLE_7
 from dialeval.studies.pone_scorers import (
     AUGMENTED,
     BASELINE,

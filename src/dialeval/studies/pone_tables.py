@@ -11,15 +11,18 @@ from dialeval.agreement.rated import ratings_table
 from dialeval.agreement.raters import fleiss_kappa, mean_cohen_kappa
 from dialeval.studies import pone_scorers
 from dialeval.studies.comparison import SHOWN, Correlations
-from dialeval.studies.pone_columns import Cell, Column, cell_of, people_of
 from dialeval.studies.pone_published import (
     CASES,
     HUMAN_AVG,
     HUMAN_MAX,
     KAPPA,
     NEGATIVES,
+    Cell,
+    Column,
     PrintedCell,
     PrintedTable,
+    cell_of,
+    people_of,
 )
 from dialeval.studies.pone_scorers import BASELINE, CORPUS, FULL
 from dialeval.studies.study import Setting, Table

@@ -280,16 +280,16 @@ class Study:
 
 
 STUDIES = {
-    "holistic-raters": "holistic_ratings:RATERS",
-    "holistic-consistency-ws": "holistic_consistency:RELEASED",
-    "holistic-consistency": "holistic_consistency",
+    "holistic-raters": "holistic_released:RATERS",
+    "holistic-consistency-ws": "holistic_released:RELEASED",
+    "holistic-consistency": "holistic_released",
     "holistic-tables": "holistic_tables",
     "holistic-figures": "holistic_figures",
-    "holistic-length": "holistic_ratings:LENGTH",
-    "ngram-entropy": "holistic_ratings:ENTROPY",
+    "holistic-length": "holistic_released:LENGTH",
+    "ngram-entropy": "holistic_released:ENTROPY",
     "ws-substitutions": "ws_substitutions",
     "ws-consistency": "ws_substitutions:CONSISTENCY",
-    "pone-bleu": "pone_bleu",
+    "pone-bleu": "pone:BLEU",
     "pone": "pone",
     "pone-ablation": "pone_ablation",
     "comparison": "comparison",
@@ -302,7 +302,7 @@ STUDIES = {
     "follow-up-selection": "follow_up_selection:SELECTION",
     "judge": "judge",
     "llm-judge": "llm_judge",
-    "llm-judge-injections": "injections",
+    "llm-judge-injections": "llm_judge:INJECTIONS",
     "behaviour": "behaviour",
 }
 """Name -> module of this package that holds it, as `STUDY` or under the name behind the colon."""

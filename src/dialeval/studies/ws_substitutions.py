@@ -53,7 +53,7 @@ from dialeval.lexicon import PartOfSpeech, load_wordnet
 from dialeval.metrics.diversity import HOLISTIC_EVAL
 from dialeval.models.tagger import load_tagger
 from dialeval.sample import Sample
-from dialeval.studies.holistic_ratings import CITED
+from dialeval.studies.holistic_released import CITED
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
 
 FILE = "augmented_dataset/Response_Diversity/WS.csv"

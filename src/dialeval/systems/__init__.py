@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dialeval.chat_http.asking import Asking, ReplyError
+from dialeval.chat_http import Asking, ReplyError
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.options import build
 from dialeval.systems.system import BatchedSystem, System
@@ -54,7 +54,7 @@ def split_address(address: str) -> tuple[str, str]:
 
 
 def _openai(place: str, options: Mapping[str, object], asking: Asking) -> System:
-    from dialeval.systems.openai_http import OpenAiOptions, OpenAiServer
+    from dialeval.systems.language_models import OpenAiOptions, OpenAiServer
 
     return OpenAiServer(place, build(OpenAiOptions, options, "an openai: system"), asking)
 
@@ -66,7 +66,7 @@ def _python(place: str, options: Mapping[str, object], asking: Asking) -> System
 
 
 def _hf(place: str, options: Mapping[str, object], asking: Asking) -> System:
-    from dialeval.systems.generator import GeneratorOptions, LocalModel, check_method
+    from dialeval.systems.language_models import GeneratorOptions, LocalModel, check_method
 
     built = build(GeneratorOptions, options, "a model")
     check_method(options, built.method)

@@ -32,7 +32,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, Literal
 
-from dialeval.chat_http.asking import LARGEST_REPLY, Asking, ReplyError
+from dialeval.chat_http import LARGEST_REPLY, Asking, ReplyError
 from dialeval.errors import UsageError
 from dialeval.sample import Turn
 from dialeval.systems.system import as_messages

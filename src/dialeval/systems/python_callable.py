@@ -23,7 +23,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
-from dialeval.chat_http.asking import Asking, ReplyError
+from dialeval.chat_http import Asking, ReplyError
 from dialeval.errors import UsageError
 from dialeval.options import option
 from dialeval.sample import Turn

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dialeval.chat_http.asking import Asking, ReplyError
+from dialeval.chat_http import Asking, ReplyError
 from dialeval.errors import InputError
 from dialeval.limits import USUAL_LIMITS, Limits
 from dialeval.readers import fields

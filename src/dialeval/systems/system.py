@@ -21,7 +21,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from dialeval.chat_http.asking import LARGEST_REPLY, ReplyError
+from dialeval.chat_http import LARGEST_REPLY, ReplyError
 from dialeval.readers.fields import SPEAKERS, alternating
 from dialeval.sample import Turn
 

@@ -26,8 +26,7 @@ import torch
 from dialeval.models.pair_scorer import PairScorerNetwork
 from dialeval.pictures import small_multiples
 from dialeval.pictures.drawing import Circle, Drawing, Polyline, Shape
-from dialeval.pictures.frame import WIDTH, Key, plane, sentences
-from dialeval.pictures.scale import data_range
+from dialeval.pictures.frame import WIDTH, Key, data_range, plane, sentences
 from dialeval.training.examples.pair_vectors import PairData
 from dialeval.training.examples.sampling import NegativeSampler, SamplerName, SamplerOptions
 

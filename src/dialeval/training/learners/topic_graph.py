@@ -13,12 +13,16 @@ drawn for its words.
 
 Everything about the corpus is made once: keywords as numbers, their vectors with those around them,
 and the weight of an edge between any two.
+
+GRADE (`GradeLearner`) learns in the same way, and reads sentence vectors too. The loss is the
+margin of the scores of the response that was given and of a wrong one. The vectors of the last
+turns, as one, and of the responses are made before the training.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -28,6 +32,8 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
+from dialeval.models.grade import GradeConfig
+from dialeval.models.pair_scorer import last_words
 from dialeval.models.tagger import Frequencies, keywords, make_tagger
 from dialeval.models.topic_graph import (
     FURTHEST,
@@ -42,6 +48,7 @@ from dialeval.models.topic_graph import (
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.text import treebank_words
 from dialeval.training.examples.pair_corpus import WHOLE, Pair, PairCorpus, load_pairs
+from dialeval.training.examples.pair_vectors import PairVectors, embed, pair_vectors
 from dialeval.training.examples.sampling import NegativeSampler, Numbers, SamplerOptions
 from dialeval.training.loop import NetworkLearner, Validation, similar_batches
 from dialeval.training.recipe import Progress
@@ -357,4 +364,58 @@ def _pairs(
         tuple(tuple(words[-most:]) for words in contexts),
         tuple(found[pair.response][:most] for pair in pairs),
         NegativeSampler(SamplerOptions("weighted"), responses, lambda rows: means[rows]),
+    )
+
+
+@dataclass(frozen=True)
+class GradePairs(TopicPairs):
+    """Keywords and sentence vectors, row by row."""
+
+    vectors: PairVectors
+
+
+class GradeLearner(TopicGraphLearner):
+    """Right responses against wrong ones, by topics and by text."""
+
+    def _score(self, pairs: TopicPairs, rows: Numbers, wrong: Numbers) -> Scored:
+        assert isinstance(pairs, GradePairs)
+        topics = [*pairs.topics(rows, rows), *pairs.topics(rows, wrong)]
+        context = pairs.vectors.queries[rows]
+        responses = pairs.vectors.responses
+        logits = self.network(
+            *self._tables.graphs(topics),
+            torch.cat([context, context]),
+            torch.cat([responses[rows], responses[wrong]]),
+        )
+        return Scored(*logits.chunk(2))
+
+
+def add_vectors(topics: TopicData, config: GradeConfig, progress: Progress) -> TopicData:
+    """Returns the data with the sentence vectors of every pair. Texts are those that other recipes
+    embed, the last words of each utterance, so that a corpus is embedded once for all."""
+    texts = [last_words(text, config.truncate_words) for text in topics.corpus.texts]
+    different = list(dict.fromkeys(texts))
+    places = {text: place for place, text in enumerate(different)}
+    progress.say(f"vectors of {len(different):,} texts")
+    with progress.counting("vectors") as count:
+        vectors = embed(different, config.encoder, progress=count)
+    of_text = [places[text] for text in texts]
+
+    def with_vectors(found: TopicPairs, of_corpus: Sequence[Pair]) -> GradePairs:
+        pairs = [
+            Pair(
+                tuple(of_text[number] for number in pair.context[-config.turns :]),
+                of_text[pair.response],
+            )
+            for pair in of_corpus
+        ]
+        own = pair_vectors(pairs, vectors, "weighted")
+        return GradePairs(found.contexts, found.responses, found.sampler, own)
+
+    corpus = topics.corpus
+    return replace(
+        topics,
+        train=with_vectors(topics.train, corpus.train),
+        validation=with_vectors(topics.validation, corpus.validation),
+        test=with_vectors(topics.test, corpus.test),
     )

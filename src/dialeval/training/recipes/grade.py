@@ -65,13 +65,13 @@ class Grade(MmeTopic):
         self, topics: TopicData, config: TopicGraphConfig, progress: Progress
     ) -> TopicData:
         from dialeval.models.grade import GradeConfig
-        from dialeval.training.learners.grade import add_vectors
+        from dialeval.training.learners.topic_graph import add_vectors
 
         assert isinstance(config, GradeConfig)
         return add_vectors(topics, config, progress)
 
     def learner_class(self) -> type[TopicGraphLearner]:
-        from dialeval.training.learners.grade import GradeLearner
+        from dialeval.training.learners.topic_graph import GradeLearner
 
         return GradeLearner
 

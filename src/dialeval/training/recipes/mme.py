@@ -197,7 +197,7 @@ class Mme(Recipe[PreparedMme]):
         from dialeval.compose.fitting import COMMON, OURS, PAPER, fit
         from dialeval.compose.leave_one_out import leave_each_out
         from dialeval.compose.tables import card_text
-        from dialeval.metrics.composition_file import save_composition
+        from dialeval.metrics.composition import save_composition
         from dialeval.model_store.store import write_record
         from dialeval.storage import write_text
 

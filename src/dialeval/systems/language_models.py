@@ -1,23 +1,28 @@
-"""`hf:./my-model` or the name of a catalogue model: a language model in this process.
+"""Language models as chatbots: in this process, or behind a server.
 
-Causal and encoder-decoder models of the Hugging Face layout, and what `dialeval train seq2seq`
+`hf:./my-model` or the name of a catalogue model: a language model in this process. These are causal
+and encoder-decoder models of the Hugging Face layout, and what `dialeval train seq2seq`
 wrote. Many dialogues are continued in one batch; --concurrency says how many. What is sampled
 depends on the seed and the dialogue, not on the batch. Models differ in whether they know
 instructions, so these are put before the first words of the user.
+
+`openai:http://localhost:8000/v1#my-bot`: a server with OpenAI's chat completions. The part after
+`#` is the model's name. `chat_http.py` says how it is asked.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from dialeval.chat_http.asking import Asking
+from dialeval.chat_http import Asking, ChatServer, CutReply, ReplyError
 from dialeval.errors import UsageError
 from dialeval.options import option
 from dialeval.sample import Turn
-from dialeval.systems.system import INSTRUCTIONS, with_speakers
+from dialeval.systems.system import INSTRUCTIONS, as_messages, with_speakers
 
 BATCH = 16
 
@@ -99,3 +104,80 @@ def spoken_turns(history: Sequence[Turn]) -> tuple[Turn, ...]:
     first = next((i for i, turn in enumerate(turns) if turn.speaker == "user"), 0)
     turns[first] = Turn(f"{history[0].text}\n{turns[first].text}", turns[first].speaker)
     return tuple(turns)
+
+
+CONCURRENCY = 16
+
+UNSET = -1
+"""An option that is left to the server."""
+
+
+@dataclass(frozen=True)
+class OpenAiOptions:
+    """What goes into each request, besides the dialogue."""
+
+    temperature: float = option(UNSET, "randomness of the reply, 0 or more", low=0.0)
+    top_p: float = option(UNSET, "share of the probability to sample from", low=0.0, high=1.0)
+    max_tokens: int = option(UNSET, "longest reply, in tokens", low=1)
+    seed: int = option(UNSET, "seed of the server's sampling, where it has one", low=0)
+    system_prompt: str = option("", "what the system is told before the dialogue")
+
+    def fields(self) -> dict[str, object]:
+        """Returns the fields of a request that were set."""
+        numbers = ("temperature", "top_p", "max_tokens", "seed")
+        return {name: getattr(self, name) for name in numbers if getattr(self, name) != UNSET}
+
+
+class OpenAiServer:
+    """A chatbot behind a server; safe to ask from several threads."""
+
+    def __init__(self, address: str, options: OpenAiOptions, asking: Asking) -> None:
+        self._server = ChatServer(address, asking)
+        self.name = self._server.name
+        self.concurrency = asking.concurrency or CONCURRENCY
+        self._options = options
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        prompt = {"system_prompt": self._options.system_prompt}
+        return {
+            "kind": "openai",
+            "url": self._server.base,
+            "model": self.name,
+            **self._options.fields(),
+            **(prompt if self._options.system_prompt else {}),
+        }
+
+    def reply(self, history: Sequence[Turn]) -> str:
+        messages = as_messages(history)
+        if prompt := self._options.system_prompt:
+            messages.insert(0, {"role": "system", "content": prompt})
+        request = {"messages": messages, **self._options.fields()}
+        return self._server.blotted(self._server.ask(request, content_of))
+
+    def close(self) -> None:
+        self._server.close()
+
+
+def content_of(body: bytes) -> str:
+    """`choices[0].message.content` of a completion; a list of text parts counts as one text.
+
+    A `CutReply` where the server says that it stopped at the limit of tokens.
+    """
+    try:
+        record: Any = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ReplyError("not JSON", f"{len(body)} bytes", passing=True) from error
+    try:
+        choice = record["choices"][0]
+        content = choice["message"]["content"]
+        is_cut = choice.get("finish_reason") == "length"
+        if isinstance(content, list):
+            content = "".join(part["text"] for part in content if part.get("type") == "text")
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ReplyError("not a chat completion", "no choices[0].message.content") from error
+    if content is None:
+        raise ReplyError("empty reply")
+    if not isinstance(content, str):
+        raise ReplyError("not a chat completion", "choices[0].message.content is not a text")
+    return CutReply(content) if is_cut else content
