@@ -184,13 +184,14 @@ def agree(
             largest_record=largest_record,
         )
         lower: dict[str, Direction] = dict.fromkeys(lower_is_better, "lower")
+        values = read_all_scores(files, largest_record)
         levels = rated_samples(
             some_rated(samples),
-            read_all_scores(files, largest_record),
+            values,
             chosen,
             qualities,
             dataset=", ".join(samples.formats),
-            directions=known_directions(files) | lower,
+            directions=known_directions(files, values) | lower,
         )
         remark = remarks(samples)
     if relations:

@@ -425,6 +425,22 @@ def test_a_metric_of_a_run_keeps_its_direction_as_scores_of_a_file(dialeval, tmp
     assert "length ↑" not in done.out
 
 
+def test_an_exported_table_keeps_the_directions_of_its_metrics(dialeval, rated, tmp_path):
+    run, table = tmp_path / "flagged", tmp_path / "exported.csv"
+    metrics = ["-m", "flags", "-m", "length", "-m", "distinct:n=1"]
+    dialeval("score", str(rated / "grouped.jsonl"), *metrics, "-o", str(run))
+    dialeval("export", str(run), "--to", "csv", "-o", str(table))
+    (tmp_path / "elsewhere.csv").write_text("id,mine\ns0,1\ns1,3\ns2,2\n")
+    tables = ["--scores", str(table), "--scores", str(tmp_path / "elsewhere.csv")]
+    done = dialeval("agree", str(rated / "grouped.jsonl"), *tables, "--json")
+    assert {row["metric"]: row["direction"] for row in json.loads(done.out)} == {
+        "flags": "lower",
+        "length": "neither",
+        "distinct:n=1": "higher",
+        "mine": "higher",
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [

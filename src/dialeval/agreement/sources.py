@@ -7,7 +7,8 @@ name, and the error says how to name it.
 Scores come from tables with a column `id` and one column for each metric, or from runs. From a
 table that `dialeval export` wrote, the scores are read; texts, ratings, parts and notes are not.
 Another tool's table has commas, semicolons or tabs, whichever makes a header with a column `id`, or
-is JSON; there every column is a metric.
+is JSON; there every column is a metric. Whether lower is better is known of a column that bears the
+name of one of our metrics.
 
 Several tables are joined by id. A metric may be in more than one of them if no sample is, and if
 runs measured it in the same way. A table may be compressed, and all its errors are reported at
@@ -35,6 +36,7 @@ from dialeval.readers.plain_csv import column_names, first_row, rows
 from dialeval.readers.ratings import PREFIX, shown
 from dialeval.readers.reader import Place, Problems, UnreadableError
 from dialeval.readers.source import PathLike, Source, is_database
+from dialeval.registry import METRICS
 from dialeval.remote import located
 from dialeval.runs.run import Run, is_run, open_run
 from dialeval.sample import Sample
@@ -184,9 +186,13 @@ def scores_of_run(run: Run) -> Scores:
     return scores
 
 
-def known_directions(paths: Iterable[Path]) -> dict[str, Direction]:
-    """Returns the directions of the metrics of runs; a table has none."""
-    return {
+def known_directions(paths: Iterable[Path], labels: Iterable[str]) -> dict[str, Direction]:
+    """Returns the directions of the metrics of runs. A table holds none, but a label such as
+    `bleu:n=2` in it names a metric that we know."""
+    known = frozenset(METRICS.working())
+    named = {label: label.partition(":")[0] for label in labels}
+    of_names = {label: METRICS.get(name).direction for label, name in named.items() if name in known}
+    return of_names | {
         metric["label"]: metric["direction"]
         for path in paths
         if is_run(path)
