@@ -39,6 +39,26 @@ def test_langfuse_gets_a_score_for_each_value_with_the_id_of_the_trace(run, tmp_
     ]
 
 
+def test_scores_of_langfuse_observations_go_back_to_their_traces(tmp_path):
+    """`CreateScoreRequest` takes `observationId` beside `traceId`."""
+    asked, said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ahoy there"}
+    one = {"id": "o1", "traceId": "t1", "type": "GENERATION", "input": [asked], "output": said}
+    path = tmp_path / "observations.jsonl"
+    whole = {"id": "t3", "sessionId": "s", "input": "Hi", "output": "Ahoy", "observations": []}
+    records = [one, {**one, "id": "o2"}, {**one, "id": "o3", "traceId": "t2", "sessionId": "s"}]
+    path.write_text("".join(json.dumps(record) + "\n" for record in [*records, whole]))
+    run = dialeval.score(dialeval.load(path), ["length"], out=tmp_path / "observed")
+    dialeval.export(run, to="langfuse", out=tmp_path / "scores.json")
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert [(s["traceId"], s.get("observationId"), s["value"]) for s in scores] == [
+        ("t1", "o1", 2.0),
+        ("t1", "o2", 2.0),
+        ("t2", "o3", 2.0),
+        ("t3", None, 1.0),
+    ]
+    assert len({score["id"] for score in scores}) == 4
+
+
 def test_argilla_gets_records_that_come_back_as_the_same_texts(run, tmp_path):
     path = tmp_path / "records.json"
     dialeval.export(run, to="argilla", out=path)

@@ -77,7 +77,10 @@ def test_the_page_of_a_langfuse_query_wraps_its_observations(read: Read) -> None
     one = {"id": "o2", "traceId": "t1", "type": "GENERATION", "input": INPUT, "output": SAID}
     page = {"data": [one, {**one, "id": "o3", "traceId": "t2"}], "meta": {"page": 1}}
     reading = read(json.dumps(page), "page.json")
-    assert [sample.id for sample in reading.samples] == ["o2", "o3"]
+    assert [sample.id for sample in reading.samples] == [
+        "t1?observation=o2",
+        "t2?observation=o3",
+    ]
 
 
 def constructor(kind: str, content: str) -> dict[str, Any]:

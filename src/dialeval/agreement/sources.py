@@ -191,7 +191,9 @@ def known_directions(paths: Iterable[Path], labels: Iterable[str]) -> dict[str, 
     `bleu:n=2` in it names a metric that we know."""
     known = frozenset(METRICS.working())
     named = {label: label.partition(":")[0] for label in labels}
-    of_names = {label: METRICS.get(name).direction for label, name in named.items() if name in known}
+    of_names = {
+        label: METRICS.get(name).direction for label, name in named.items() if name in known
+    }
     return of_names | {
         metric["label"]: metric["direction"]
         for path in paths

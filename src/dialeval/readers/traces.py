@@ -11,8 +11,8 @@ sample for each such span. Where a call of a model inside it gave the same answe
 the context, as they hold the earlier turns; instructions are left out as in any chat log. Spans of
 one trace may stand anywhere in a file, so memory holds what was said in all of them.
 
-The id is that of the trace, observation or run, the system is the model that was called. The
-dialogue is Langfuse's `sessionId`, or `thread_id`, `session_id` or `conversation_id` in LangSmith's
+The id is that of the trace or run, and `TRACE?observation=ID` where Langfuse's observation is judged
+itself: both are needed to send scores back. The system is the model that was called. The dialogue is Langfuse's `sessionId`, or `thread_id`, `session_id` or `conversation_id` in LangSmith's
 metadata; else the trace. Langfuse's scores of people (source `ANNOTATION`) are ratings.
 
 Both camel case and snake case are read, from JSON, tables with JSON in their cells, and Parquet. An
@@ -33,6 +33,7 @@ from dialeval.readers.messages import Chat, Messages, last_answer, messages_in
 from dialeval.readers.plain_record import renamed, value_at
 from dialeval.readers.reader import Place, Problems, Reader, ReadOptions
 from dialeval.readers.source import Source
+from dialeval.runs.export import OBSERVATION
 from dialeval.sample import Rating, Ratings, Sample
 
 LANGFUSE = {
@@ -56,6 +57,8 @@ class Span:
     system: str = ""
     line: int = 0
     ratings: Ratings = field(default_factory=dict)
+    name: str = ""
+    """The id of the sample, if it is another than that of the span."""
     is_part: bool = False
     """Whether other records may hold more of what was said in it."""
 
@@ -145,7 +148,7 @@ def _samples(span: Span, trace: str, place: Place, options: ReadOptions) -> Iter
         return
     for sample in chat.samples(span.dialogue or trace):
         yield Sample(
-            id=span.id,
+            id=span.name or span.id,
             context=sample.context,
             response=sample.response,
             facts=sample.facts,
@@ -190,6 +193,7 @@ def _langfuse(record: Mapping[str, Any], place: Place) -> Iterator[Span]:
         dialogue=session,
         system=_model(trace),
         ratings=_langfuse_scores(trace.get("scores"), place),
+        name=f"{name}{OBSERVATION}{ident}" if name and ident and name != ident else "",
     )
     observations = record.get("observations")
     if isinstance(observations, str):

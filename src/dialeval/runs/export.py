@@ -4,7 +4,8 @@
     latex, markdown       the summary table, for papers and pages
     dstc10                dialogue_id and score: to hand in to an evaluation of metrics
     langfuse   JSON: a list of scores, as `POST /api/public/scores` takes each of them. The id of a
-               sample is that of its trace, as the reader of Langfuse exports has it
+               sample is that of its trace, or `TRACE?observation=OBSERVATION`, as the reader of
+               Langfuse exports has it
     argilla    JSON: a list of records, as `dataset.records.from_json` reads it: texts as fields,
                scores as metadata
     mlflow     a folder with a database of MLflow: a metric for each mean, signatures as parameters,
@@ -158,19 +159,25 @@ MOST_PARAMETER = 500
 """Characters of a parameter that every version of MLflow takes."""
 
 
+OBSERVATION = "?observation="
+"""Stands between the ids of a trace and of an observation in it, as in Langfuse's own addresses."""
+
+
 def _write_langfuse(run: Run, file: IO[str], raw: bool) -> None:
     """Writes one score for each sample and metric that has a value. Writing it again gives the
     same ids, so that Langfuse updates scores in place of adding others."""
     signatures = {label: str(signature) for label, signature in run.signatures.items()}
     scores = []
     for row in _rows(run):
+        trace, _, observation = row["id"].partition(OBSERVATION)
+        target = {"traceId": trace} | ({"observationId": observation} if observation else {})
         for label, signature in signatures.items():
             if row[label] is None:
                 continue
             name = hashlib.sha256(f"{signature}\0{row['id']}".encode("utf-8", "replace"))
             score = {
                 "id": name.hexdigest()[:32],
-                "traceId": row["id"],
+                **target,
                 "name": label,
                 "value": row[label],
                 "dataType": "NUMERIC",
