@@ -11,6 +11,7 @@ from dialeval.cli.app import app
 from dialeval.errors import UsageError
 from dialeval.metric import option_fields
 from dialeval.model_store.catalogue import CATALOGUE, Hub, Package, Wheel, find_entry
+from dialeval.model_store.locate import locate
 from dialeval.model_store.presets import PRESETS, TRAINED, preset_model, preset_models
 from dialeval.model_store.store import wheel_fingerprint
 from dialeval.registry import METRICS
@@ -84,3 +85,20 @@ def test_a_hub_model_is_found_by_its_short_name_and_by_its_repository() -> None:
     assert entry is CATALOGUE["gpt2"]
     assert isinstance(entry.source, Hub)
     assert find_entry("nobody/nothing") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gpt-4o", "gpt-3.5-turbo", "o3-mini", "claude-3-5-haiku-latest", "gemini-2.0-flash",
+     "mistral-large-latest"],
+)  # fmt: skip
+def test_a_model_that_people_know_from_a_server_is_named_with_its_server(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        locate(name)
+    assert f"openai:URL#{name}" in str(caught.value)
+    assert "Did you mean" not in str(caught.value)
+
+
+def test_a_slip_in_the_name_of_a_model_of_ours_is_still_told() -> None:
+    with pytest.raises(UsageError, match="Did you mean 'gpt2'"):
+        locate("gpt-2")

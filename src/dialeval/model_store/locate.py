@@ -7,6 +7,7 @@ Nothing is fetched here: what is missing is an error that says how to get it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -40,6 +41,9 @@ from dialeval.model_store.store import (
 )
 from dialeval.model_store.weights import check_directory, read_json, side_files, weight_files
 from dialeval.storage import models_directory
+
+ON_SERVERS = re.compile(r"gpt-[3-9]|chatgpt-|o[1-9](-|$)|claude-|gemini-|mistral-", re.IGNORECASE)
+"""How the names of models start that people know from servers."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,11 @@ def locate(name: str) -> Located:
         raise UsageError(
             f"no model for {name!r} comes with dialeval. Train one: {command}, then name its"
             " directory: -m METRIC:OPTION=DIR. See: dialeval metrics METRIC"
+        )
+    if ON_SERVERS.match(name):
+        raise UsageError(
+            f"no model {name!r} on this machine. A model on a server is named openai:URL#{name},"
+            f" such as openai:http://localhost:8000/v1#{name}; llm-judge and compare --judge take it"
         )
     raise UsageError(f"no model {name!r}.{did_you_mean(name, CATALOGUE)} See: dialeval models")
 

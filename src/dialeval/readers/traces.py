@@ -11,8 +11,9 @@ sample for each such span. Where a call of a model inside it gave the same answe
 the context, as they hold the earlier turns; instructions are left out as in any chat log. Spans of
 one trace may stand anywhere in a file, so memory holds what was said in all of them.
 
-The id is that of the trace or run, and `TRACE?observation=ID` where Langfuse's observation is judged
-itself: both are needed to send scores back. The system is the model that was called. The dialogue is Langfuse's `sessionId`, or `thread_id`, `session_id` or `conversation_id` in LangSmith's
+The id is that of the trace or run, and `TRACE?observation=ID` where an observation of Langfuse is
+judged itself: both are needed to send scores back. The system is the model that was called. The
+dialogue is Langfuse's `sessionId`, or `thread_id`, `session_id` or `conversation_id` in LangSmith's
 metadata; else the trace. Langfuse's scores of people (source `ANNOTATION`) are ratings.
 
 Both camel case and snake case are read, from JSON, tables with JSON in their cells, and Parquet. An
