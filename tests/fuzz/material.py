@@ -100,6 +100,18 @@ def logs(directory: Path) -> None:
     _json(directory / "console.json", {"context": place, "parent_id": None, "attributes": spread})
     (directory / "talk.txt").write_text("User: hi\nBot: hello\nthere\n---\nUser: a\nBot: b\n")
     (directory / "messages.csv").write_text("conversation_id,role,content\nc,user,hi\nc,bot,yo\n")
+    talk = [("user", {"parts": ["hi"]}, None), ("assistant", {"parts": ["yo"]}, "user")]
+    nodes = {
+        role: {"parent": parent, "message": {"author": {"role": role}, "content": content}}
+        for role, content, parent in talk
+    }
+    tree = {"title": "t", "mapping": nodes, "current_node": "assistant"}
+    _json(directory / "chatgpt.json", [{"id": "a", **tree}, {"id": "b", **tree}])
+    spoken = [{"sender": "human", "text": "hi"}, {"sender": "assistant", "text": "hello"}]
+    _json(directory / "claude.json", [{"uuid": "a", "chat_messages": spoken}])
+    request = {"custom_id": "r", "method": "POST", "url": "/v1", "body": {"messages": [asked]}}
+    reply = {"status_code": 200, "body": {"choices": [{"message": said}]}}
+    _lines(directory / "batch.jsonl", [request, {"custom_id": "r", "response": reply}])
     rows = pa.Table.from_pylist([pair])
     with pa.ipc.new_stream(directory / "rows.arrow", rows.schema) as writer:
         writer.write_table(rows)

@@ -444,7 +444,7 @@ def test_messages_are_where_the_user_says(read: Read) -> None:
 def test_a_check_takes_the_option_that_it_advises(tmp_path: Path) -> None:
     turns = [{"sender": "human", "text": ASKED.text}, {"sender": "assistant", "text": SAID}]
     path = tmp_path / "conversations.json"
-    path.write_text(json.dumps([{"uuid": "1", "chat_messages": turns}]))
-    assert "add --map messages=chat_messages" in str(check([path]).problems[0])
-    report = check([path], columns={"messages": "chat_messages"})
+    path.write_text(json.dumps([{"uuid": "1", "spoken_turns": turns}]))
+    assert "add --map messages=spoken_turns" in str(check([path]).problems[0])
+    report = check([path], columns={"messages": "spoken_turns"})
     assert (report.samples, report.problems) == (1, ())

@@ -99,7 +99,7 @@ def locate(name: str) -> Located:
     if ON_SERVERS.match(name):
         raise UsageError(
             f"no model {name!r} on this machine. A model on a server is named openai:URL#{name},"
-            f" such as openai:http://localhost:8000/v1#{name}; llm-judge and compare --judge take it"
+            f" such as openai:http://localhost:8000/v1#{name}: llm-judge and compare --judge ask it"
         )
     raise UsageError(f"no model {name!r}.{did_you_mean(name, CATALOGUE)} See: dialeval models")
 

@@ -7,6 +7,7 @@
 | what records are kept in | `containers.py`, `json_stream.py`, `plain_csv.py`, `arrow.py` |
 | our own fields, prompts and completions | `plain_record.py`, `plain_jsonl.py` |
 | chats: OpenAI, Anthropic, ShareGPT, WildChat, LMSYS | `chat.py`, `messages.py` |
+| exports of ChatGPT and Claude, batches of OpenAI | `exports.py` |
 | traces: Langfuse, LangSmith | `traces.py` |
 | spans: OpenTelemetry, OpenInference | `opentelemetry.py` |
 | text with names | `transcript.py` |

@@ -61,7 +61,7 @@ def _conversations(key: str) -> Callable[[Source, Place, ReadOptions], Iterator[
             if isinstance(value, list):
                 value = {key: value}
             record = renamed(fields.record(value, place), options.columns)
-            chat = _chat(record, key, place, options)
+            chat = chat_of_record(record, key, place, options)
             if place.problems.errors == errors:
                 name = _dialogue(record, place)
                 yield from chat.samples(name or f"{source.label}-{number:06d}")
@@ -78,7 +78,8 @@ def _dialogue(record: Mapping[str, Any], place: Place) -> str:
     return ""
 
 
-def _chat(record: Mapping[str, Any], key: str, place: Place, options: ReadOptions) -> Chat:
+def chat_of_record(record: Mapping[str, Any], key: str, place: Place, options: ReadOptions) -> Chat:
+    """Returns the conversation in a record: its messages are under `key`, or as in a request."""
     request = record.get("request")
     if isinstance(request, Mapping) and record.get(key) is None:
         record = {**request, **record}

@@ -48,6 +48,9 @@ SPECIFIC = (
     "xiaohuangji",
 )
 LOGS = (
+    "chatgpt",
+    "claude",
+    "openai-batch",
     "opentelemetry",
     "langfuse",
     "langsmith",
