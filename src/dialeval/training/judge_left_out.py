@@ -245,8 +245,8 @@ def adapt(rated: Sequence[Rated], start: Weights, scale: Scale, seed: int) -> Fi
     )
 
 
-SURE = 0.84
-"""A gain counts if this share of draws with replacement shows it: one standard error."""
+SURE = 0.95
+"""A gain counts if this share of draws with replacement shows it."""
 
 
 def _better(new: Floats, old: Floats, ratings: Floats, seed: int, rounds: int = 200) -> bool:

@@ -25,7 +25,7 @@ from dialeval.models.quality_stack import FEATURES, PRODUCTS, Floats, Weights, t
 from dialeval.question import ASPECTS
 from dialeval.training.examples.rated_answers import Rated
 
-PAIRS = 0.3
+PAIRS = 0.2
 """How much the behaviour pairs count against the ratings."""
 
 STRENGTH = 0.01
