@@ -44,7 +44,7 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
     """Teach the judge how people rate answers: yours, or those of several data sets.
 
     It starts from the shipped judge and leaves it only as far as cross-validation says: fifty
-    ratings are enough to begin, and it never gets worse in cross-validation.
+    ratings set the scale, some hundreds change the weights.
     """
 
     name = "judge"
