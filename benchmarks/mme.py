@@ -3,15 +3,16 @@
     python benchmarks/mme.py [--turns 1000] [--data dailydialog]
 
 Scores the same turns (test part of the corpus, each with all turns before it) in one process,
-models loaded, nothing cached: relevance alone, the judge, all seven together, each of the others,
-and all seven with one hidden piece at a time, as the paper has it. (An adapter is merged into its
-encoder when it is loaded, so per text it costs what a copy with weights of its own costs.) Then the
-sizes: small parts on one backbone against five copies of it.
+models loaded, the answer cache empty at first: relevance alone, the judge, all seven together, each
+of the others, and all seven with one hidden piece at a time, as the paper has it. (An adapter is
+merged into its encoder when it is loaded, so per text it costs what a copy with weights of its own
+costs.) Then the sizes: small parts on one backbone against five copies of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ from pathlib import Path
 
 import torch
 
-from dialeval.engine.answers import Answerer
+from dialeval.engine.answers import AnswerCache, Answerer
 from dialeval.metric import Metric
 from dialeval.model_store.catalogue import CATALOGUE
 from dialeval.model_store.locate import entry_directory
 from dialeval.models.source import Models
+from dialeval.question import ModelSource
 from dialeval.registry import make_metrics
 from dialeval.sample import Sample, Turn
 from dialeval.studies.rated_runs import SUB_METRICS
@@ -51,8 +53,17 @@ class Cost:
         return f"{self.clock:8.1f} s, {self.processor:8.1f} s of processor {times}"
 
 
-def cost(metrics: Sequence[Metric], samples: Sequence[Sample], answerer: Answerer) -> Cost:
-    """Of asking, answering and scoring; the models are loaded by a first sample."""
+def cost(metrics: Sequence[Metric], samples: Sequence[Sample], source: ModelSource) -> Cost:
+    """Of asking, answering and scoring with an empty answer cache, in which models that ask find
+    what another one has asked; the models are loaded by a first sample."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        AnswerCache(Path(folder) / "answers.sqlite") as cache,
+    ):
+        return _cost(metrics, samples, Answerer(source, cache))
+
+
+def _cost(metrics: Sequence[Metric], samples: Sequence[Sample], answerer: Answerer) -> Cost:
     warm = [question for metric in metrics for question in metric.ask(samples[0])]
     answerer.answer(warm)
     start, processor = time.perf_counter(), time.process_time()
@@ -80,13 +91,13 @@ def main() -> None:
         "all seven": seven,
         **{metric.label: [metric] for metric in seven if metric.name != "mme-relevance"},
     }.items():
-        costs[name] = cost(metrics, samples, Answerer(source, None))
+        costs[name] = cost(metrics, samples, source)
         print(f"{name:28} {costs[name].text(of=costs['mme-relevance'])}")
     exact = make_metrics(
         spec + (",masks=0" if ":" in spec else ":masks=0") if "specificity" in spec else spec
         for spec in SUB_METRICS
     )
-    took = cost(exact, samples, Answerer(source, None))
+    took = cost(exact, samples, source)
     print(f"{'all seven, exact masks':28} {took.text(of=costs['mme-relevance'])}")
     print_sizes(seven)
 
