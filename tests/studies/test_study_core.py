@@ -212,3 +212,8 @@ def test_every_study_says_what_it_is():
         whats = [number.what for number in made.published]
         assert len(set(whats)) == len(whats)
         assert all(number.source for number in made.published)
+
+
+def test_study_judge_takes_no_more_models_than_it_has_readers():
+    with pytest.raises(UsageError, match="--model: at most 5"):
+        find_study("judge").measure(Setting(models=("m",) * 6))

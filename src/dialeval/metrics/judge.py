@@ -14,9 +14,9 @@ for a low rating.
     novelty       it repeats itself, or gives the other's words back
     politeness    it is rude
 
-Relevance, fluency and engagement are learned from ratings, too; the others from dialogues and
-sentences alone, and their scale is the judge's own. `low` and `high` are the interval that held
-nine of ten mean ratings of data sets that the judge had not seen.
+Relevance, fluency and engagement are learned from ratings, too; the others from dialogues,
+sentences and graded answers alone, and their scale is the judge's own. `low` and `high` are the
+interval that held nine of ten mean ratings of data sets that the judge had not seen.
 
 A dialogue as a whole is two thirds the mean of its system's turns and one third the best of them;
 its aspects are means. An answer of more than 45 words is judged in windows (`metrics/windows`): two

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
+from dialeval.errors import UsageError
 from dialeval.metrics.judge import of_dialogue
 from dialeval.model_store.presets import PRESETS
 from dialeval.models.quality_stack import COUNTED, FEATURES, NEAR, SCORERS, Floats, Readers
@@ -104,6 +105,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 
 def measure(setting: Setting) -> Findings:
+    if len(setting.models) > len(READERS):
+        raise UsageError(f"--model: at most {len(READERS)}, in the order {', '.join(READERS)}")
     names = [name for name in setting.sets or SETS if name.partition("/")[0] in setting.data]
     samples = {name: list(load(name, limit=setting.limit or MOST, seed=0)) for name in names}
     readers = Readers(*setting.models, *READERS[len(setting.models) :])

@@ -13,7 +13,7 @@ how surely a person would prefer the right answer:
     word-salad      words in no order
     dull, evasive, rude, foreign    stock answers (`stock_answers/*.txt`, written for this)
 
-The faults that people write themselves (DailyDialog++, DECODE) come from `judge_examples`.
+The faults that people write themselves (DailyDialog++, DECODE) come from `examples/judge`.
 """
 
 from __future__ import annotations

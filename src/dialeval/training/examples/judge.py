@@ -148,8 +148,8 @@ def graded_groups() -> list[Group]:
     `~` a fair one, and `-KIND` bad ones; a blank line ends a group.
 
     Only the aspect that is bad in an answer is compared. If the overall judgement learned from
-    them, it would look for contradictions and forget what fits: it lost half of its agreement with
-    people when that was tried.
+    them, it would look for contradictions and forget what fits: when that was tried, it agreed with
+    people far less.
     """
     folder = files("dialeval.training.examples") / "graded_answers"
     found = []
