@@ -37,6 +37,7 @@ from dialeval.training.examples.judge import (
     inference_groups,
     spoiled_group,
 )
+from dialeval.training.examples.model_ratings import rated_groups
 from dialeval.training.loop import Validation
 
 BAD_ANSWERS = 2
@@ -54,6 +55,11 @@ class Material:
     graded: Sequence[Group]
     """Groups that come with dialeval, to learn from."""
     held_out_graded: Sequence[Group]
+    rated: Sequence[Group]
+    """Groups that a language model rated, to learn from."""
+    held_out_rated: Sequence[Group]
+    rated_missing: int
+    """Groups that a language model rated, whose texts are in no corpus here."""
     sentences: Sequence[tuple[str, str, str]]
     held_out_sentences: Sequence[tuple[str, str, str]]
     left_out: int
@@ -66,6 +72,8 @@ class Material:
             **{f"exchanges of {name}": len(train) for name, (train, _) in self.corpora.items()},
             "groups that people wrote": len(self.written),
             "groups of graded answers": len(self.graded),
+            "groups that a language model rated": len(self.rated),
+            "groups that a language model rated, texts not here": self.rated_missing,
             "pairs of sentences": len(self.sentences),
             "dialogues left out because rated sets share them": self.left_out,
             "rated sets that are left out": known_exchanges().described(),
@@ -78,7 +86,7 @@ class Material:
             for exchange in train:
                 row = "\x1f".join((*exchange.turns[-1:], exchange.response))
                 sha.update(row.encode("utf-8", "replace") + b"\x1e")
-        for group in (*self.written, *self.graded):
+        for group in (*self.written, *self.graded, *self.rated):
             for answer in group.answers:
                 sha.update(answer.response.encode("utf-8", "replace") + b"\x1e")
         for row_of in self.sentences:
@@ -87,9 +95,14 @@ class Material:
 
 
 def load_material(
-    data: Sequence[Path], adversarial: Path | None, inference: Path | None, seed: int
+    data: Sequence[Path],
+    adversarial: Path | None,
+    inference: Path | None,
+    chats: Path | None,
+    seed: int,
 ) -> Material:
-    """Reads everything and leaves out what rated sets share."""
+    """Reads everything and leaves out what rated sets share. Texts that a language model rated
+    are looked up in `chats`, too; nothing else is learned from these."""
     rated = known_exchanges()
     corpora: dict[str, tuple[Sequence[Exchange], Sequence[Exchange]]] = {}
     left_out = 0
@@ -123,18 +136,26 @@ def load_material(
             sentences += [pairs[i] for i in order[tenth:]]
     if not any(train for train, _ in corpora.values()):
         raise UsageError("there is no dialogue to learn from: name a corpus with --data")
-    graded = graded_groups()
-    order = np.random.default_rng([seed, 3]).permutation(len(graded)).tolist()
-    tenth = len(order) // 10
+    rated_by_model = rated_groups([*data, *([chats] if chats else [])], adversarial)
     return Material(
         corpora,
         written,
-        [graded[i] for i in order[tenth:]],
-        [graded[i] for i in order[:tenth]],
+        *_split_tenth(graded_groups(), np.random.default_rng([seed, 3])),
+        *_split_tenth(rated_by_model.groups, np.random.default_rng([seed, 4])),
+        rated_by_model.missing,
         sentences,
         held_out,
         left_out,
     )
+
+
+def _split_tenth(
+    groups: Sequence[Group], generator: np.random.Generator
+) -> tuple[list[Group], list[Group]]:
+    """Returns nine tenths to learn from, and one to hold out."""
+    order = generator.permutation(len(groups)).tolist()
+    tenth = len(order) // 10
+    return [groups[i] for i in order[tenth:]], [groups[i] for i in order[:tenth]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +179,7 @@ class JudgeCorpusLearner:
         *,
         groups: int,
         graded: int,
+        rated: int,
         batch: int,
         seed: int,
     ) -> None:
@@ -167,6 +189,7 @@ class JudgeCorpusLearner:
         self._material = material
         self._groups = groups
         self._graded = graded
+        self._rated = rated
         self._batch = batch
         self._seed = seed
         self._epoch: tuple[int, list[list[EncodedGroup]]] = (-1, [])
@@ -178,6 +201,7 @@ class JudgeCorpusLearner:
         self._validation = self._held_out()
         held_out = self._material.held_out_graded if graded else ()
         self._validation_graded = self._encoded(held_out)
+        self._validation_rated = self._encoded(self._material.held_out_rated if rated else ())
 
     def parameters(self) -> Mapping[str, torch.nn.Parameter]:
         return {n: p for n, p in self.network.named_parameters() if p.requires_grad}
@@ -199,7 +223,8 @@ class JudgeCorpusLearner:
 
     def draw(self, generator: np.random.Generator) -> list[Group]:
         """Draws the groups of an epoch: `groups`, a third of them sentences and a fifth written by
-        people, the rest from the corpora, each by the root of its size; and `graded`."""
+        people, the rest from the corpora, each by the root of its size; then `graded`
+        and `rated`."""
         material = self._material
         found: list[Group] = []
         if material.written:
@@ -217,8 +242,9 @@ class JudgeCorpusLearner:
             for place in generator.permutation(len(train))[: round(share)].tolist():
                 group = spoiled_group(train[place], others, generator, BAD_ANSWERS)
                 found += [group] if group else []
-        drawn = generator.permutation(len(material.graded))[: self._graded].tolist()
-        return found + [material.graded[i] for i in drawn]
+        for groups, count in ((material.graded, self._graded), (material.rated, self._rated)):
+            found += [groups[i] for i in generator.permutation(len(groups))[:count].tolist()]
+        return found
 
     def loss(self, batch: list[EncodedGroup]) -> torch.Tensor:
         self.network.train()
@@ -234,6 +260,11 @@ class JudgeCorpusLearner:
             graded, own = self._ordered(self._validation_graded)
             losses = losses + own
             measures["better_of_graded_answers_preferred"] = float(np.mean(graded))
+        if self._validation_rated:
+            better, own = self._ordered(self._validation_rated)
+            losses = losses + own
+            measures["better_of_rated_answers_preferred"] = float(np.mean(better))
+            measures["correlation_with_ratings_of_the_language_model"] = self._correlation()
         pairs = [group for group in self._validation if not group.preferred]
         if pairs:
             column = ASPECTS.index("consistency")
@@ -241,6 +272,14 @@ class JudgeCorpusLearner:
             good = np.array([group.aspects[0, column] > 0.5 for group in pairs])
             measures["contradictions_told"] = float(np.mean((said > 0) == good))
         return Validation(float(np.mean(losses)), measures)
+
+    def _correlation(self) -> float:
+        """Pearson's r of the overall judgement and the rating, over answers that are held out."""
+        groups = self._validation_rated
+        said = self.predict([answer for group in groups for answer in group.answers])
+        column = ASPECTS.index("overall")
+        ratings = np.concatenate([group.aspects[:, column] for group in groups])
+        return float(np.corrcoef(said[:, column], ratings)[0, 1])
 
     def _ordered(self, groups: Sequence[EncodedGroup]) -> tuple[list[bool], list[float]]:
         """For each preference: is the better answer preferred, and the loss."""

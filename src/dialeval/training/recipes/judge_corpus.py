@@ -54,6 +54,12 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
     graded: int = option(
         2000, "Draw this many groups of the graded answers of dialeval, too, per epoch.", low=0
     )
+    model_rated: int = option(
+        8000, "Draw this many groups that a language model rated, too, per epoch.", low=0
+    )
+    chats: str | None = option(
+        None, "Look up texts that a language model rated in these chats, too (convai2-human)."
+    )
     batch: int = option(30, "Take this many answers per step.", low=2)
     learning_rate: float = option(8e-5, "Set the highest learning rate.", low=0.0)
 
@@ -77,9 +83,10 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         from dialeval.training.learners.judge_corpus import JudgeCorpusLearner, load_material
 
         folders = [
-            resolve_folder(Path(one)) if one else None for one in (self.adversarial, self.inference)
+            resolve_folder(Path(one)) if one else None
+            for one in (self.adversarial, self.inference, self.chats)
         ]
-        material = load_material(data, folders[0], folders[1], self.seed)
+        material = load_material(data, *folders, self.seed)
         config = QualityConfig(
             encoder=self.model,
             context_tokens=self.context_tokens,
@@ -93,6 +100,7 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
             material,
             groups=self.groups,
             graded=self.graded,
+            rated=self.model_rated,
             batch=self.batch,
             seed=self.seed,
         )

@@ -1,0 +1,231 @@
+"""Draws answers for a language model to rate, and packs its ratings for `train judge-corpus`.
+
+    python scripts/draw_answers_to_rate.py draw FOLDER --groups 6000 --batch 120
+    ... the rater reads FOLDER/batch-*.txt and writes FOLDER/ratings-*.txt ...
+    python scripts/draw_answers_to_rate.py pack FOLDER
+
+`draw` takes turns of public corpora that no rated set shares, and up to three answers to each: the
+one that was given, those of a small language model, answers to similar turns, and faulty ones. A
+batch shows them in random order, without their source. A line of `ratings-NNN.txt` is the number
+of a group and for each answer three digits from 1 to 5: relevance, engagement, overall.
+
+`pack` adds the rated groups to `training/examples/model_ratings.jsonl.gz`. Texts of the corpora
+become hashes there, because the corpora may not be passed on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dialeval.datasets.locate import resolve_folder
+from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
+from dialeval.generation.generator import load_generator
+from dialeval.generation.search import Decoding
+from dialeval.models.source import Models
+from dialeval.question import Embed
+from dialeval.sample import Turn
+from dialeval.text import letters_and_digits
+from dialeval.training.examples.corpora import known_exchanges, load_corpus, without_rated
+from dialeval.training.examples.faults import Exchange, spoil
+from dialeval.training.examples.judge import exchanges_of
+from dialeval.training.examples.model_ratings import RATED, SHIPPED, corpus_texts, reference
+
+CORPORA = {"dailydialog": 0.3, "empathetic": 0.2, "personachat": 0.2, "topical-chat": 0.15,
+           "convai2-human": 0.15}  # fmt: skip
+"""Where the turns come from, and which share of them."""
+
+SOURCES = {"given": 0.22, "written": 0.42, "similar": 0.24, "faulty": 0.12}
+"""Where answers come from. Each group takes three of them at random."""
+
+WRITER, ENCODER = "smollm2-135m-dialogue", "minilm-l6"
+LONGEST, FEWEST_LETTERS = 6, 12
+"""Turns before an answer that are shown; letters that the last of them has at least."""
+POOL = 2500
+"""Exchanges of a corpus that are searched for similar turns."""
+
+SHIPPED_AT = Path(__file__).parents[1] / "src/dialeval/training/examples" / SHIPPED
+
+
+def draw(folder: Path, groups: int, batch: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    rated_before = {tuple(record["turns"]) for record in _records()}
+    exchanges = []
+    for name, share in CORPORA.items():
+        exchanges += _with_answers(name, round(groups * share), rated_before, generator)
+        print(f"{name}: {len(exchanges)} groups so far", flush=True)
+    order = generator.permutation(len(exchanges))
+    with (folder / "groups.jsonl").open("w", encoding="utf-8") as file:
+        for place in order:
+            turns, answers = exchanges[place]
+            file.write(json.dumps({"turns": turns, "answers": answers}) + "\n")
+    for number, start in enumerate(range(0, len(order), batch), start=1):
+        text = "\n\n".join(
+            _shown(place, *exchanges[order[place]])
+            for place in range(start, min(start + batch, len(order)))
+        )
+        (folder / f"batch-{number:03}.txt").write_text(text + "\n", encoding="utf-8")
+
+
+def _shown(number: int, turns: Sequence[str], answers: Sequence[str]) -> str:
+    lines = [f"## {number}"]
+    lines += [
+        f"{'BA'[(len(turns) - place) % 2]}: {' '.join(turn.split())}"
+        for place, turn in enumerate(turns)
+    ]
+    lines += [f"  {place}) {' '.join(one.split())}" for place, one in enumerate(answers, start=1)]
+    return "\n".join(lines)
+
+
+def _with_answers(
+    name: str, count: int, rated_before: set[tuple[str, ...]], generator: np.random.Generator
+) -> list[tuple[list[str], list[str]]]:
+    """Turns of a corpus, each with three answers."""
+    corpus, _ = without_rated(load_corpus(Path(name)), known_exchanges())
+    found = [
+        one
+        for one in exchanges_of(corpus.train)
+        if len(letters_and_digits(one.turns[-1])) >= FEWEST_LETTERS
+        and len(one.response.split()) <= 60
+    ]
+    pool = [found[i] for i in generator.permutation(len(found))[:POOL]]
+    drawn = []
+    for one in pool:
+        turns = one.turns[-int(generator.integers(1, LONGEST + 1)) :]
+        if tuple(map(reference, turns)) not in rated_before:
+            drawn.append(Exchange(turns, one.response, one.later))
+        if len(drawn) == count:
+            break
+    wanted = [_sources(generator) for _ in drawn]
+    written = iter(_written([d for d, own in zip(drawn, wanted, strict=True)
+                             for _ in range(own.count("written"))], generator))  # fmt: skip
+    similar = _similar(drawn, pool)
+    others = [one.response for one in pool]
+    rows = []
+    for place, (one, sources) in enumerate(zip(drawn, wanted, strict=True)):
+        answers = []
+        for source in sources:
+            if source == "given":
+                answers.append(one.response)
+            elif source == "written":
+                answers.append(next(written))
+            elif source == "similar":
+                answers.append(similar[place][int(generator.integers(len(similar[place])))])
+            else:
+                answers += [bad.response for bad in spoil(one, others, generator, 1)]
+        different = {letters_and_digits(text): text for text in answers if letters_and_digits(text)}
+        texts = list(different.values())
+        if len(texts) >= 2:
+            shuffled = [texts[i] for i in generator.permutation(len(texts))]
+            rows.append((list(one.turns), shuffled))
+    return rows
+
+
+def _sources(generator: np.random.Generator) -> list[str]:
+    drawn = generator.choice(list(SOURCES), size=3, p=list(SOURCES.values())).tolist()
+    return ["given", *[one for one in drawn if one != "given"][:2]] if "given" in drawn else drawn
+
+
+def _written(exchanges: Sequence[Exchange], generator: np.random.Generator) -> Iterator[str]:
+    """What the small language model says, cold or hot."""
+    writer = load_generator(WRITER)
+    histories = [
+        [Turn(text, ("system", "user")[(len(one.turns) - place) % 2]) for place, text in enumerate(one.turns)]
+        for one in exchanges
+    ]
+    texts = [""] * len(histories)
+    heats = generator.choice([0.6, 0.9, 1.1], size=len(histories))
+    for heat in sorted(set(heats.tolist())):
+        rows = np.flatnonzero(heats == heat).tolist()
+        decoding = Decoding("sample", top_p=0.95, temperature=heat, max_new_tokens=32)
+        replies = writer.replies([histories[i] for i in rows], decoding, int(generator.integers(99)))
+        for row, reply in zip(rows, replies, strict=True):
+            texts[row] = _whole_sentences(reply[0])
+    yield from texts
+
+
+def _whole_sentences(text: str) -> str:
+    """Without a sentence that was cut off, where there is one before it."""
+    whole = re.match(r"(?s).*[.!?]", text.strip())
+    return whole.group(0) if whole else text.strip()
+
+
+def _similar(drawn: Sequence[Exchange], pool: Sequence[Exchange]) -> list[list[str]]:
+    """For each exchange, answers to the turns of the pool that are nearest to its last one."""
+    with AnswerCache(default_cache_path()) as cache:
+        answerer = Answerer(Models(), cache)
+        texts = [one.turns[-1] for one in (*drawn, *pool)]
+        answers = answerer.answer((Embed(ENCODER, text) for text in texts), lambda *_: None)
+        vectors = np.stack([np.asarray(answers[Embed(ENCODER, text)]) for text in texts])
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    own, other = vectors[: len(drawn)], vectors[len(drawn) :]
+    found = []
+    for one, row in zip(drawn, own @ other.T, strict=True):
+        nearest = [pool[i] for i in np.argsort(-row)[:12]]
+        found.append([o.response for o in nearest if o.turns[-1] != one.turns[-1]][:8])
+    return found
+
+
+def pack(folder: Path) -> None:
+    groups = [json.loads(line) for line in (folder / "groups.jsonl").open(encoding="utf-8")]
+    known = {
+        reference(text)
+        for text in corpus_texts([Path(name) for name in CORPORA], resolve_folder("dailydialog++"))
+    }
+
+    def stored(text: str) -> str:
+        return key if (key := reference(text)) in known else f"={text}"
+
+    records = {tuple(record["turns"]): record for record in _records()}
+    lines = bad = 0
+    for path in sorted(folder.glob("ratings-*.txt")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            number, *ratings = line.split()
+            lines += 1
+            group = groups[int(number)]
+            right = len(ratings) == len(group["answers"]) and all(
+                re.fullmatch(f"[1-5]{{{len(RATED)}}}", rating) for rating in ratings
+            )
+            if not right:
+                bad += 1
+                continue
+            turns = list(map(stored, group["turns"]))
+            records[tuple(turns)] = {
+                "turns": turns,
+                "answers": list(map(stored, group["answers"])),
+                "ratings": ratings,
+            }
+    text = "\n".join(json.dumps(record, ensure_ascii=False) for record in records.values())
+    SHIPPED_AT.write_bytes(gzip.compress(text.encode() + b"\n", mtime=0))
+    print(f"{lines} groups read, {bad} of them without a rating for each answer; {len(records)} now")
+
+
+def _records() -> list[dict[str, list[str]]]:
+    if not SHIPPED_AT.is_file():
+        return []
+    return [json.loads(line) for line in gzip.decompress(SHIPPED_AT.read_bytes()).splitlines()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["draw", "pack"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--groups", type=int, default=6000)
+    parser.add_argument("--batch", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    if arguments.what == "draw":
+        draw(arguments.folder, arguments.groups, arguments.batch, arguments.seed)
+    else:
+        pack(arguments.folder)
+
+
+if __name__ == "__main__":
+    main()
