@@ -35,13 +35,19 @@ from dialeval.text import letters_and_digits
 from dialeval.training.examples.corpora import known_exchanges, load_corpus, without_rated
 from dialeval.training.examples.faults import Exchange, spoil
 from dialeval.training.examples.judge import exchanges_of
-from dialeval.training.examples.model_ratings import RATED, SHIPPED, corpus_texts, reference
+from dialeval.training.examples.model_ratings import (
+    RATED,
+    SHIPPED,
+    corpus_texts,
+    reference,
+    shipped_records,
+)
 
-CORPORA = {"dailydialog": 0.3, "empathetic": 0.2, "personachat": 0.2, "topical-chat": 0.15,
-           "convai2-human": 0.15}  # fmt: skip
+CORPORA = {"dailydialog": 0.25, "empathetic": 0.15, "personachat": 0.15, "topical-chat": 0.1,
+           "convai2-human": 0.35}  # fmt: skip
 """Where the turns come from, and which share of them."""
 
-SOURCES = {"given": 0.22, "written": 0.42, "similar": 0.24, "faulty": 0.12}
+SOURCES = {"given": 0.28, "written": 0.2, "similar": 0.37, "faulty": 0.15}
 """Where answers come from. Each group takes three of them at random."""
 
 WRITER, ENCODER = "smollm2-135m-dialogue", "minilm-l6"
@@ -56,7 +62,7 @@ SHIPPED_AT = Path(__file__).parents[1] / "src/dialeval/training/examples" / SHIP
 def draw(folder: Path, groups: int, batch: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    rated_before = {tuple(record["turns"]) for record in _records()}
+    rated_before = {tuple(record["turns"]) for record in shipped_records()}
     exchanges = []
     for name, share in CORPORA.items():
         exchanges += _with_answers(name, round(groups * share), rated_before, generator)
@@ -137,7 +143,10 @@ def _written(exchanges: Sequence[Exchange], generator: np.random.Generator) -> I
     """What the small language model says, cold or hot."""
     writer = load_generator(WRITER)
     histories = [
-        [Turn(text, ("system", "user")[(len(one.turns) - place) % 2]) for place, text in enumerate(one.turns)]
+        [
+            Turn(text, ("system", "user")[(len(one.turns) - place) % 2])
+            for place, text in enumerate(one.turns)
+        ]
         for one in exchanges
     ]
     texts = [""] * len(histories)
@@ -145,7 +154,9 @@ def _written(exchanges: Sequence[Exchange], generator: np.random.Generator) -> I
     for heat in sorted(set(heats.tolist())):
         rows = np.flatnonzero(heats == heat).tolist()
         decoding = Decoding("sample", top_p=0.95, temperature=heat, max_new_tokens=32)
-        replies = writer.replies([histories[i] for i in rows], decoding, int(generator.integers(99)))
+        replies = writer.replies(
+            [histories[i] for i in rows], decoding, int(generator.integers(99))
+        )
         for row, reply in zip(rows, replies, strict=True):
             texts[row] = _whole_sentences(reply[0])
     yield from texts
@@ -183,7 +194,7 @@ def pack(folder: Path) -> None:
     def stored(text: str) -> str:
         return key if (key := reference(text)) in known else f"={text}"
 
-    records = {tuple(record["turns"]): record for record in _records()}
+    records = {tuple(record["turns"]): record for record in shipped_records()}
     lines = bad = 0
     for path in sorted(folder.glob("ratings-*.txt")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -204,13 +215,9 @@ def pack(folder: Path) -> None:
             }
     text = "\n".join(json.dumps(record, ensure_ascii=False) for record in records.values())
     SHIPPED_AT.write_bytes(gzip.compress(text.encode() + b"\n", mtime=0))
-    print(f"{lines} groups read, {bad} of them without a rating for each answer; {len(records)} now")
-
-
-def _records() -> list[dict[str, list[str]]]:
-    if not SHIPPED_AT.is_file():
-        return []
-    return [json.loads(line) for line in gzip.decompress(SHIPPED_AT.read_bytes()).splitlines()]
+    print(
+        f"{lines} groups read, {bad} of them without a rating for each answer; {len(records)} now"
+    )
 
 
 def main() -> None:

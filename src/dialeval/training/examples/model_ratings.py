@@ -18,7 +18,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
@@ -42,17 +42,27 @@ STEEPNESS = 1.3
 
 
 class RatedGroups(NamedTuple):
-    """Groups whose texts are here, and the number of those whose texts are not."""
+    """The groups whose texts are here, and the number of those whose texts are not."""
 
     groups: list[Group]
     missing: int
 
 
-def rated_groups(corpora: Sequence[Path], written: Path | None) -> RatedGroups:
-    """Reads the groups that ship with dialeval; their texts come from `corpora` and from the
-    DailyDialog++ in the folder `written`."""
+Record = Mapping[str, Sequence[str]]
+"""A group as it is stored; see the head of this file."""
+
+
+def shipped_records() -> list[Record]:
+    """Reads the groups that ship with dialeval."""
     with resources.files(__package__).joinpath(SHIPPED).open("rb") as file:
-        records = [json.loads(line) for line in gzip.decompress(file.read()).splitlines()]
+        return [json.loads(line) for line in gzip.decompress(file.read()).splitlines()]
+
+
+def rated_groups(
+    records: Sequence[Record], corpora: Sequence[Path], written: Path | None
+) -> RatedGroups:
+    """Looks up the texts of stored groups in `corpora`, and in the DailyDialog++ in the folder
+    `written`."""
     wanted = {
         text[1:]
         for record in records
@@ -62,12 +72,13 @@ def rated_groups(corpora: Sequence[Path], written: Path | None) -> RatedGroups:
     known = _texts(wanted, corpora, written)
     groups = []
     for record in records:
-        turns, answers = (
-            [known.get(text[1:]) if text[0] == "#" else text[1:] for text in record[part]]
-            for part in ("turns", "answers")
-        )
-        if None not in turns and None not in answers:
-            groups.append(_group(turns, answers, record["ratings"]))
+        texts = [
+            known.get(text[1:], "") if text[0] == "#" else text[1:]
+            for text in (*record["turns"], *record["answers"])
+        ]
+        if all(texts):
+            turns = len(record["turns"])
+            groups.append(_group(texts[:turns], texts[turns:], record["ratings"]))
     return RatedGroups(groups, len(records) - len(groups))
 
 

@@ -1,4 +1,4 @@
-"""The first stage of `judge`: it learns from dialogues and sentences, without any rating.
+"""The first stage of `judge`: it learns from dialogues and sentences, without a rating of people.
 
     loss = mean over known aspects of BCE(s_aspect, good or bad)
          + mean over (better, worse) answers to the same turns of BCE(s_better - s_worse, p)
@@ -37,7 +37,7 @@ from dialeval.training.examples.judge import (
     inference_groups,
     spoiled_group,
 )
-from dialeval.training.examples.model_ratings import rated_groups
+from dialeval.training.examples.model_ratings import rated_groups, shipped_records
 from dialeval.training.loop import Validation
 
 BAD_ANSWERS = 2
@@ -136,7 +136,8 @@ def load_material(
             sentences += [pairs[i] for i in order[tenth:]]
     if not any(train for train, _ in corpora.values()):
         raise UsageError("there is no dialogue to learn from: name a corpus with --data")
-    rated_by_model = rated_groups([*data, *([chats] if chats else [])], adversarial)
+    texts = [*data, *([chats] if chats else [])]
+    rated_by_model = rated_groups(shipped_records(), texts, adversarial)
     return Material(
         corpora,
         written,

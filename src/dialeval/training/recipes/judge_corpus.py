@@ -107,9 +107,9 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         sources = [*map(str, data), *(one for one in (self.adversarial, self.inference) if one)]
         return PreparedCorpus(
             learner,
-            "Rates an answer on seven aspects, after the turns before it. Learned from dialogues"
-            " and sentences alone, without a rating of anybody: what was answered, against answers"
-            " with faults of twelve kinds.",
+            "Rates an answer on seven aspects, after the turns before it. Learned without a rating"
+            " of people: from what was answered, against answers with faults of twelve kinds; and"
+            " from answers that a language model graded or rated.",
             self.model,
             {"sources": ", ".join(sources)} | material.facts(),
             {
