@@ -28,13 +28,13 @@ from dialeval.training.examples.rated_answers import Rated
 PAIRS = 0.2
 """How much the behaviour pairs count against the ratings."""
 
-STRENGTH = 0.01
+STRENGTH = 0.1
 """How much large weights cost."""
 
-PRODUCT = 30.0
+PRODUCT = 10.0
 """How many times more the weights of products of two features cost."""
 
-VECTOR = 1000.0
+VECTOR = 100.0
 """How many times more those of the answer's vector cost: it has hundreds of numbers."""
 
 LEARNED = ("overall", "relevance", "fluency", "engagement")
