@@ -29,7 +29,7 @@ from dialeval.metric import Metric
 from dialeval.question import Answer, ModelSource, Question, TellingSource
 from dialeval.runs.columns import chunk_to_table
 from dialeval.runs.directory import shard_bytes
-from dialeval.runs.system_scores import Pools
+from dialeval.runs.table import Pools
 from dialeval.sample import Sample
 from dialeval.scores import Score
 from dialeval.text import NAMES, language_of
@@ -39,7 +39,7 @@ UNKNOWN = "mostly unknown word-pieces"
 
 @dataclass(frozen=True)
 class OutOfDepth:
-    """What the metrics of a run, and their models, can read."""
+    """Finds samples in languages that the metrics of a run, or their models, cannot read."""
 
     source: ModelSource
     made_for: Mapping[str, Sequence[frozenset[str]]]
@@ -114,7 +114,7 @@ class ScoredChunk:
     shard: bytes
     pools: Pools
     counts: AnswerCounts
-    """How the questions of this chunk were met."""
+    """Counts of the questions of this chunk, by how they were answered."""
 
 
 class ThisProcess:

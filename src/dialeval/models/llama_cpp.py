@@ -27,7 +27,7 @@ from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
 from dialeval.errors import JobError, UsageError
-from dialeval.model_store.gguf import converted
+from dialeval.model_store.store import converted
 from dialeval.models import causal_lm
 from dialeval.models.causal_lm import CausalLM, exact
 from dialeval.models.layout import choice_tokens

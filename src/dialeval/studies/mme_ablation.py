@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dialeval.agreement.dstc10 import RhoByQuality, flat_mean, two_level_mean
+from dialeval.compose.evidence import Gathered
 from dialeval.compose.fitting import COMMON, OURS, PAPER, SCALES, FitOptions
-from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out
 from dialeval.compose.over_sets import CurvePoint, difference, family_names, learning_curve
 from dialeval.metrics.composition import Power
