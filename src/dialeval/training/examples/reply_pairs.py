@@ -45,7 +45,7 @@ BUCKET = 4
 
 @dataclass(frozen=True, slots=True)
 class ReplyPair:
-    """What is read, and what is to be said, with its end if it was not cut."""
+    """The tokens of a history and of its reply, with the end token if the reply was not cut."""
 
     source: tuple[int, ...]
     target: tuple[int, ...]

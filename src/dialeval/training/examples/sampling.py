@@ -206,7 +206,7 @@ class NegativeSampler:
             if name == "middle"
             else _drawn(cosines, forbidden, self._options.temperature, generator)
         )
-        # Where every candidate was a duplicate, which needs a tiny corpus, chance decides.
+        # If every candidate was a duplicate, which needs a tiny corpus, one is drawn at random.
         found = candidates[chosen]
         alone = np.flatnonzero(forbidden.all(axis=1))
         found[alone] = self._random(block[alone], generator)
@@ -309,7 +309,7 @@ def make_positives(
 
 
 TOP_K = 20
-"""Of how many of the likeliest tokens one is drawn, unless a spec says how a generator writes."""
+"""A generator draws from this many of the likeliest tokens, unless its spec names a method."""
 
 
 def sampled(spec: str) -> str:

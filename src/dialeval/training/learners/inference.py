@@ -76,7 +76,7 @@ class InferenceLearner(NetworkLearner):
         labels = _labels(self._validation)
         loss = -probabilities[torch.arange(len(labels)), labels].log().mean()
         correct = float((probabilities.argmax(1) == labels).double().mean())
-        # Of two epochs that are right equally often, the surer one.
+        # If two epochs are right equally often, the surer one is kept.
         error = 1 - correct + float(loss) / (1000 * len(labels))
         return Validation(float(loss), {"validation_accuracy": correct}, error)
 

@@ -49,7 +49,7 @@ Doubtful = Literal["drop", "change"]
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """How labels are filtered.
+    """The options of the filter of labels.
 
     threshold      theta: how near to 0 or 1 a score must be; .5 keeps all
     doubtful       what happens to the others
@@ -92,13 +92,13 @@ def released_filter(
 
 @dataclass(frozen=True)
 class Labels:
-    """Which samples are kept, in this order, and their pseudo-labels, 0 or 1."""
+    """The samples that are kept, in this order, and their pseudo-labels, 0 or 1."""
 
     kept: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64]
 
     def changes(self, before: Labels, size: int) -> int:
-        """Samples of `size` whose label, or whose being kept, is not what it was."""
+        """Returns how many of `size` samples have another label, or are newly kept or dropped."""
         return int((self._dense(size) != before._dense(size)).sum())
 
     def _dense(self, size: int) -> npt.NDArray[np.int64]:
@@ -123,7 +123,7 @@ def filter_labels(
 SCORED_AT_ONCE = 4096
 
 Matrix = Literal["identity", "uniform"]
-"""What M is before training.
+"""The matrix M before training.
 
 identity  a multiple of the identity: q^T M r is the similarity of both, and training improves on it
 uniform   numbers between 0 and 1, as in the released code: q^T M r is noise to begin with, which
@@ -177,7 +177,7 @@ def score_both(
 
 
 def share_right(right: Scores, wrong: Scores) -> float:
-    """Half for true responses that are taken, half for wrong ones that are refused."""
+    """Returns the mean of two shares: true responses accepted, wrong ones rejected."""
     return float(((right > 0.5).mean() + (wrong <= 0.5).mean()) / 2)
 
 

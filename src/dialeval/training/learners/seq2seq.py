@@ -155,7 +155,7 @@ VALIDATION_TOKENS = 4096
 
 @dataclass(frozen=True)
 class Seq2SeqOptions:
-    """What is learned from, and how it is put together.
+    """The options of the data: the pairs to learn from, and how batches are made of them.
 
     batch, per  the size of a batch, in pairs or in tokens; a step minimises the loss per pair, or
                 per token
@@ -361,7 +361,7 @@ class Seq2SeqLearner(NetworkLearner):
 
 
 def _pad(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """On the right, with 0, and how long each row is."""
+    """Pads rows on the right with 0; also returns the length of each row."""
     lengths = torch.tensor([len(row) for row in rows])
     ids = torch.zeros((len(rows), int(lengths.max())), dtype=torch.long)
     for number, row in enumerate(rows):
