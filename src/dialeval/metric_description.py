@@ -132,7 +132,7 @@ _PAPER = re.compile(
     r"(?P<authors>[^:]+): (?P<title>.+)\. (?P<venue>.*?) ?\b(?P<year>(?:19|20)\d\d)\b"
     r"(?P<rest>[^(]*)(?:\((?P<note>.*)\))?"
 )
-"""How citations are written: `Papineni, Roukos, Ward, Zhu: BLEU: a Method. ACL 2002`."""
+"""The form of a citation: `Papineni, Roukos, Ward, Zhu: BLEU: a Method. ACL 2002`."""
 _JOURNALS = ("TOIS",)
 
 

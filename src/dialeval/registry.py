@@ -192,7 +192,7 @@ METRICS: Registry[type[Metric]] = Registry(
 )
 
 DEFAULT_METRICS = ("judge",)
-"""What is scored where nobody says what to score."""
+"""The metrics of `score` if none is named."""
 
 READERS: Registry[Reader] = Registry(
     "reader",

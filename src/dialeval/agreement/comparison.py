@@ -86,9 +86,9 @@ class Comparison:
     alpha: float
     rounds: int
     preferences: tuple[PreferredSide, ...] = ()
-    """What `judge` says of each side against the next."""
+    """The preferences of `judge` between each side and the next."""
     decisions: tuple[Decision, ...] = ()
-    """What `fail_if_worse` asked for."""
+    """The decisions that `fail_if_worse` asked for."""
 
     @property
     def failed(self) -> bool:
@@ -106,7 +106,7 @@ class Comparison:
         return sum(row.p_holm is not None and row.p_holm <= self.alpha for row in self.rows)
 
     def tables(self) -> list[TextTable]:
-        """What the screen shows: the ranking of more than two sides, and all pairs."""
+        """Returns the tables for the screen: the ranking of more than two sides, and all pairs."""
         from dialeval.agreement.text_tables import comparison_table, standings_table
 
         standings = standings_table(self) if len(self.sides) > 2 else None
@@ -139,7 +139,7 @@ class Comparison:
         return junit_xml(self)
 
     def to_markdown(self) -> str:
-        """What GitHub shows as the summary of a step."""
+        """Returns the summary of a step for GitHub."""
         return github_summary(self)
 
 

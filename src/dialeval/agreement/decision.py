@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 
 DEFAULT_METRIC = "judge"
-"""What is decided on if nothing is named."""
+"""The metric to decide on if none is named."""
 
 Verdict = Literal["worse", "better", "not worse", "cannot tell"]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided about the second side on one metric; `difference` is second - first."""
+    """The decision about the second side on one metric; `difference` is second - first."""
 
     level: Level
     metric: str
@@ -306,7 +306,7 @@ def _cells(cells: Sequence[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """What XML can hold, on one line."""
+    """Returns the text on one line, without characters that XML cannot hold."""
     return re.sub("[\ud800-\udfff\ufffe\uffff]", "\ufffd", clean(text)).replace("\n", " ")
 
 

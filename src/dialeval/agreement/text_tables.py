@@ -229,7 +229,7 @@ def ranking_tables(ranking: MetricRanking) -> tuple[TextTable, TextTable]:
 
 
 def ranking_notes(ranking: MetricRanking) -> tuple[str, str]:
-    """What clusters and stars mean, below all rankings."""
+    """Returns the meaning of clusters and stars, to stand below all rankings."""
     return (
         "cluster: going down the table, a new one begins with the first metric that is"
         " significantly worse than a metric of the cluster above it",

@@ -104,7 +104,7 @@ class Trend:
         return self.points[-1].alarm
 
     def sentence(self) -> str:
-        """What is to be said of the last run."""
+        """Returns the sentence about the last run."""
         last = self.points[-1]
         if last.p is None or last.level is None or last.mean is None:
             return f"NO TEST of {last.name}: {last.reason}."

@@ -324,7 +324,8 @@ def _members(block: Integers, groups: TieGroups) -> Iterator[Integers]:
 
 EXACT_UP_TO = 33
 MATRICES_UP_TO = 1 << 14
-"""For more items the matrices take more than 50 MB and are hardly faster."""
+"""The most items for which matrices are used: for more, they take more than 50 MB and are hardly
+faster."""
 
 
 class KendallCounts:

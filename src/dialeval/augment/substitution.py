@@ -122,7 +122,7 @@ def _words(lemma: str) -> list[str]:
 
 @cache
 def _common_words() -> frozenset[str]:
-    """In lower case, so that names (Taiwan) and units (H2O) are none."""
+    """Returns common words in lower case; names (Taiwan) and units (H2O) are none."""
     text = files("dialeval.augment").joinpath("common-words.txt").read_text(encoding="ascii")
     return frozenset(text.split())
 

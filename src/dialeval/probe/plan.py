@@ -41,10 +41,10 @@ from dialeval.systems.system import INSTRUCTIONS, with_speakers
 Protocol = Literal["diversity", "consistency", "both", "holistic"]
 ORIGINAL = "original"
 GIVEN = "given"
-"""Who made the variants that came with a file of queries."""
+"""The augmenter that is named for variants that came with a file of queries."""
 
 PLAIN, BASELINE = "plain", "random"
-"""Whose column an answer without a variant is in, and the augmenter that only gives a baseline."""
+"""The column of answers without a variant, and the augmenter that only gives a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ FEWEST_ANSWERS = 2
 
 @dataclass
 class Gaps:
-    """What could not become part of a sample because replies are missing."""
+    """Counts of what could not become part of a sample, because replies are missing."""
 
     first: int = 0
     """Queries without an answer of their own (holistic)."""

@@ -37,7 +37,7 @@ By = Literal["system"]
 
 DEFAULT_METRIC = "judge"
 MEANS_LOW = "low: "
-"""How the summary of a part begins if it says what is wrong where the part is low."""
+"""The beginning of the summary of a part that says what is wrong if the part is low."""
 
 
 @dataclass(frozen=True)

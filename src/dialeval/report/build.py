@@ -56,7 +56,7 @@ Stage = Callable[[str], "Progress | None"]
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, for people and programs."""
+    """The report that was written, for people and programs."""
 
     path: str
     bytes: int

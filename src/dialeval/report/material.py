@@ -201,7 +201,7 @@ def _joined_entries(
         yield Entries(level.level, rows, systems, scores)
 
 
-# Which dialogues a report shows: all of a small run; of a large one the best, the worst, those
+# The dialogues that a report shows: all of a small run; of a large one the best, the worst, those
 # that changed most, and a random part.
 
 SHOWN_EXTREMES = 3

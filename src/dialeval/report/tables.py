@@ -179,9 +179,9 @@ def _clusters(comparison: Comparison | None) -> dict[tuple[str, str, str], int]:
 
 MOST_PLOTS = 8
 MOST_POINTS = 400
-"""In a scatter plot, so that a page with many stays small."""
+"""The most points of a scatter plot, so that a page with many plots stays small."""
 MOST_RATERS = 60
-"""Pairs of raters grow with the square; of a crowd, `dialeval raters` says it in its own time."""
+"""The pairs grow with the square of the raters; `dialeval raters` shows those of a crowd."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class AgreementTable:
 
 @dataclass(frozen=True)
 class People:
-    """What one run has to say about ratings."""
+    """The results of one run that rest on ratings."""
 
     run: str
     tables: tuple[AgreementTable, ...]
