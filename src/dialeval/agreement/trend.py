@@ -258,7 +258,7 @@ def _points(
             if len(earlier) >= FEWEST:
                 looks += 1
                 level = alpha / (looks * (looks + 1))
-                middle, p = held_against(here, earlier)
+                middle, p = compare_with_earlier(here, earlier)
                 before, alarm = sign * middle, p <= level
             else:
                 reason = f"fewer than {FEWEST} runs before it"
@@ -270,8 +270,9 @@ def _points(
     return points
 
 
-def held_against(last: _Mean, earlier: Sequence[_Mean]) -> tuple[float, float]:
-    """The mean of the earlier runs, and one-sided p: is the last one lower?"""
+def compare_with_earlier(last: _Mean, earlier: Sequence[_Mean]) -> tuple[float, float]:
+    """Returns the mean of the earlier runs, and p of the one-sided test whether the last is
+    lower."""
     k = len(earlier)
     means = np.array([one.m for one in earlier])
     middle = float(means.mean())

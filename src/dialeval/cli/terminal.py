@@ -128,7 +128,7 @@ def progress_bar(what: str, *, quiet: bool = False, noun: str = "samples") -> It
 
 @contextmanager
 def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Progress]:
-    """For work whose steps are known: the yielded function takes how many of how many are done."""
+    """Shows work whose steps are known: the yielded function takes the steps done and in all."""
     with progress_bar(what, quiet=quiet, noun="steps") as update:
         yield lambda done, total: update(done, done / total if total else None)
 

@@ -38,7 +38,7 @@ UNKNOWN = "mostly unknown word-pieces"
 
 
 @dataclass(frozen=True)
-class OutOfDepth:
+class LanguageNotes:
     """Finds samples in languages that the metrics of a run, or their models, cannot read."""
 
     source: ModelSource
@@ -46,7 +46,7 @@ class OutOfDepth:
     """Label of a metric -> the languages of the metric and of each model, where they are known."""
 
     @classmethod
-    def of(cls, metrics: Sequence[Metric], source: ModelSource) -> OutOfDepth:
+    def of(cls, metrics: Sequence[Metric], source: ModelSource) -> LanguageNotes:
         def declared(metric: Metric) -> list[frozenset[str]]:
             models = [_languages(source, name) for name in metric.models().values()]
             return [languages for languages in (metric.languages, *models) if languages]
@@ -228,14 +228,14 @@ def note_languages(
     scores: Sequence[list[Score]],
 ) -> None:
     """Puts a note beside the scores of text that a metric is not made for."""
-    depth = OutOfDepth.of(metrics, source)
+    notes = LanguageNotes.of(metrics, source)
     particular = [m for m, metric in enumerate(metrics) if metric.models() or metric.languages]
     if not particular:
         return
     for s, sample in enumerate(samples):
         language = language_of_sample(sample)
         for m in particular:
-            scores[m][s] = depth.noted(metrics[m], sample, scores[m][s], language)
+            scores[m][s] = notes.noted(metrics[m], sample, scores[m][s], language)
 
 
 def _without_numbers(answers: Mapping[Question, Answer]) -> str | None:

@@ -150,7 +150,7 @@ class Gaps:
     first: int = 0
     """Queries without an answer of their own (holistic)."""
     variants: int = 0
-    """Wordings that are missing in a sample of diversity."""
+    """Variants that are missing in a sample of diversity."""
     diversity: int = 0
     """Queries without a sample of diversity."""
     consistency: int = 0
@@ -228,7 +228,7 @@ def _blank(query: Query, kind: str, system: str) -> Sample:
 
 @dataclass(frozen=True)
 class SampleKind:
-    """What a sample of a probe is for; `by` is the augmenter, where groups are told apart."""
+    """The purpose of a sample of a probe; `by` is the augmenter, if groups are told apart."""
 
     kind: Literal["first", "diversity", "consistency"]
     by: str = ""

@@ -31,7 +31,7 @@ SPEAKERS = {
     "model": "system",
     "bot": "system",
 }
-"""What data sets call the two sides, and what we call them."""
+"""The names of the two sides in data sets -> our names."""
 
 _PREFIX = re.compile(r"(User|System):[ \t]*", re.IGNORECASE)
 

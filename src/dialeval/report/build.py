@@ -51,7 +51,7 @@ SAMPLE = 1000
 MOST_PAIR_PICTURES = 3
 
 Stage = Callable[[str], "Progress | None"]
-"""Tells the name of the work that begins, and returns what to tell about how far it is."""
+"""Called with the name of each stage; returns the function that hears the progress of it."""
 
 
 @dataclass(frozen=True)
