@@ -137,7 +137,8 @@ _JOURNALS = ("TOIS",)
 
 
 def bibtex(citation: str) -> str:
-    """The papers that a citation names as BibTeX (authors by surname), then dialeval itself."""
+    """Returns the papers that a citation names as BibTeX (authors by surname), then dialeval
+    itself."""
     papers = re.split(r"; (?=[^;:]+: )", citation)
     found = [match for paper in papers if (match := _PAPER.fullmatch(paper.strip()))]
     return "\n\n".join([*map(_entry, found), _OWN_ENTRY])

@@ -364,7 +364,7 @@ class Chosen:
         return math.fsum(self.probabilities)
 
     def expected(self, values: Sequence[float]) -> float:
-        """The mean of the values of the choices, where the reply is one of them."""
+        """Returns the mean of the values of the choices, where the reply is one of them."""
         weighted = (p * value for p, value in zip(self.probabilities, values, strict=True))
         return math.fsum(weighted) / self.mass
 

@@ -136,7 +136,7 @@ class Watcher:
                 yield name, (status.st_size, status.st_mtime_ns)
 
     def _samples(self, name: str) -> Iterator[Sample]:
-        """The samples of a file, with its name before their ids and dialogues."""
+        """Yields the samples of a file, with its name before their ids and dialogues."""
         for sample in load(self.folder / name, **self.reading):
             dialogue = f"{name}{BETWEEN}{sample.dialogue}" if sample.dialogue else ""
             yield replace(sample, id=f"{name}{BETWEEN}{sample.id}", dialogue=dialogue)

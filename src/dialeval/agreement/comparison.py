@@ -113,7 +113,7 @@ class Comparison:
         return [*([standings] if standings else []), comparison_table(self)]
 
     def plot(self) -> Drawing:
-        """The picture of `dialeval compare --plot`: effects with intervals."""
+        """Returns the picture of `dialeval compare --plot`: effects with intervals."""
         from dialeval.agreement.drawings import draw_comparison
 
         return draw_comparison(self)
@@ -135,7 +135,7 @@ class Comparison:
         }
 
     def to_junit(self) -> str:
-        """The decisions as JUnit XML."""
+        """Returns the decisions as JUnit XML."""
         return junit_xml(self)
 
     def to_markdown(self) -> str:
@@ -284,7 +284,7 @@ def _compare(
 
 
 def _not_compared(level: Joined, label: str, table: Floats, pair: tuple[int, int]) -> Compared:
-    """A row without numbers: the sides measured different things."""
+    """Returns a row without numbers: the sides measured different things."""
     there = ~np.isnan(table[:, list(pair)])
     n = int(there.all(axis=1).sum())
     return Compared(
@@ -396,7 +396,7 @@ def _warnings(
 
 
 def _part(progress: Progress | None, part: int, parts: int) -> Progress | None:
-    """The progress of one of several equal parts."""
+    """Returns the progress of one of several equal parts."""
     if progress is None:
         return None
     return lambda done, total: progress(part * total + done, parts * total)

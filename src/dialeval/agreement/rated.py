@@ -121,8 +121,8 @@ def rated_samples(
     dataset: str = "",
     directions: Mapping[str, Direction] | None = None,
 ) -> list[RatedLevel]:
-    """Samples with ratings, and scores that are joined to them by id. Higher is better, unless
-    `directions` say otherwise."""
+    """Returns samples with ratings, and scores that are joined to them by id. Higher is better,
+    unless `directions` say otherwise."""
     for name in directions or {}:
         if name not in scores:
             raise UsageError(f"no scores of {name!r}.{did_you_mean(name, scores)}")

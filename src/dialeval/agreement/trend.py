@@ -120,7 +120,7 @@ class Trend:
         return asdict(self) | {"alarm": self.alarm, "sentence": self.sentence()}
 
     def plot(self) -> Drawing:
-        """The picture of `dialeval trend --plot`: means with intervals; alarms stand out."""
+        """Returns the picture of `dialeval trend --plot`: means with intervals; alarms stand out."""
         return _draw(self)
 
 
@@ -130,7 +130,7 @@ def trend(
     system: str | None = None,
     alpha: float = 0.05,
 ) -> Trend:
-    """The mean of a metric over runs in the order of time, the oldest first.
+    """Returns the mean of a metric over runs in the order of time, the oldest first.
 
     A directory that holds runs, such as one of `dialeval watch`, stands for them in the order of
     their names. Without a metric, `judge`; if the runs do not have it, their only metric. `alpha`
@@ -212,7 +212,7 @@ def _other_measure(side: Side, last: Side, label: str) -> str:
 
 
 def _by_dialogue(side: Side, label: str) -> Floats:
-    """One value for each dialogue; a sample without a dialogue stands for itself."""
+    """Returns one value for each dialogue; a sample without a dialogue stands for itself."""
     groups: dict[object, list[float]] = {}
     for place, value in enumerate(side.scores[label].tolist()):
         if not math.isnan(value):

@@ -108,7 +108,8 @@ Update = Callable[[int, "float | None"], None]
 
 
 def share_done(read_share: float | None, done: int, read: int) -> float | None:
-    """The share of the input that is done, where a part was read and a part of that is done."""
+    """Returns the share of the input that is done, where a part was read and a part of that is
+    done."""
     return None if read_share is None else min(1.0, read_share * done / read)
 
 

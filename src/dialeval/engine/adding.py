@@ -169,7 +169,7 @@ def _joined_manifest(
 
 
 def added_labels(run: Run) -> set[str]:
-    """The metrics that joined the run later."""
+    """Returns the metrics that joined the run later."""
     return {label for one in run.manifest.get("added", ()) for label in one["metrics"]}
 
 

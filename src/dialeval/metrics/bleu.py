@@ -86,7 +86,7 @@ class Bleu(Metric):
         return self._score([by_order[order] for order in range(1, self.n + 1)])
 
     def count(self, sample: Sample) -> list[int]:
-        """Words of response and reference, then matches and then n-grams of each order."""
+        """Returns words of response and reference, then matches and then n-grams of each order."""
         tokenizer = _tokenizer(self._tokenizer_for(sample))
         words = self._words(sample.response or "", tokenizer)
         references = [self._words(text, tokenizer) for text in sample.references]

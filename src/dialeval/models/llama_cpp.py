@@ -48,7 +48,7 @@ USER, BOT = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
 
 
 def load(gguf: Path, *, device: str = "auto") -> Quantised:
-    """The model in a GGUF file, for questions of both kinds."""
+    """Returns the model in a GGUF file, for questions of both kinds."""
     return Quantised(gguf, device)
 
 

@@ -100,7 +100,8 @@ class ProbePlan:
         return [variant for group in groups for variant in group[: self.paraphrases]]
 
     def groups(self, query: Query) -> dict[str, list[QueryVariant]]:
-        """The variants that belong together: all of them, or (holistic) those of an augmenter."""
+        """Returns the variants that belong together: all of them, or (holistic) those of an
+        augmenter."""
         found: dict[str, list[QueryVariant]] = {}
         for variant in query.variants:
             by = (variant.by or GIVEN) if self.protocol == "holistic" else ""

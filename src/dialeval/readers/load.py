@@ -57,8 +57,8 @@ def load(
     limit: int | None = None,
     seed: int | None = None,
 ) -> Samples:
-    """Samples from files, folders, `-` (standard input) or data sets by name (`fed`), and from
-    lists of dicts, data frames (pandas, polars), Arrow tables and `datasets.Dataset`.
+    """Returns samples from files, folders, `-` (standard input) or data sets by name (`fed`), and
+    from lists of dicts, data frames (pandas, polars), Arrow tables and `datasets.Dataset`.
 
     format   name of a reader; None: found from the content of each file
     columns  field -> its name in the files: {"response": "bot_answer"}

@@ -80,7 +80,7 @@ class Source:
         """A remark on the folder that the file came from: the folder's name, and the remark."""
 
     def beside(self, path: PathLike, label: str = "") -> Source:
-        """Another file that belongs to this input, with the same limits."""
+        """Returns another file that belongs to this input, with the same limits."""
         return Source(path, label, self.limits)
 
     @cached_property

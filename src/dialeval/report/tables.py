@@ -273,7 +273,7 @@ def _interest(row: AgreementRow) -> tuple[bool, float]:
 
 
 def _thinned(case: ScoredQuality, rng: np.random.Generator) -> ScoredQuality:
-    """Some of the points; the numbers beside the plot are those of all."""
+    """Returns some of the points; the numbers beside the plot are those of all."""
     n = len(case.scores)
     if n <= MOST_POINTS:
         return case

@@ -58,7 +58,7 @@ class ScoreTable:
     signatures: tuple[str, ...]
 
     def text(self, width: int = 100) -> list[list[str]]:
-        """Rows of cells as people read them, the first one the header.
+        """Returns rows of cells as people read them, the first one the header.
 
         Systems go down and metrics across, unless that is wider than `width`: then the other way.
         """

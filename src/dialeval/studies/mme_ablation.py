@@ -152,7 +152,7 @@ def ablations(specs: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _by_set(found: dict[str, LeaveOneOut]) -> Table:
-    """Rows of the tables down, left-out data sets across, by quality."""
+    """Returns rows of the tables down, left-out data sets across, by quality."""
     sets = list(dict.fromkeys(trial.dataset for trial in found[WHOLE].trials))
     rows: list[tuple[str | float | None, ...]] = []
     shown = [(what, result, CRS) for what, result in found.items()]

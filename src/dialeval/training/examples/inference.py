@@ -267,7 +267,7 @@ def _parallel(path: Path) -> Rows:
 
 
 def _clasp(path: Path) -> Rows:
-    """Turns marked `<A>`, without their marks."""
+    """Yields turns marked `<A>`, without their marks."""
     for number, line in enumerate(read_lines(path), 1):
         turns, about, label = line.rsplit("\t", 2)
         yield number, (_SPEAKER.sub("", turns), about, label)

@@ -84,7 +84,7 @@ def load_pairs(
     most: int | None = None,
     rated: RatedExchanges | None = None,
 ) -> PairCorpus:
-    """Pairs of one or several corpora.
+    """Returns pairs of one or several corpora.
 
     words   the end of an utterance that is read
     most    learn from at most this many pairs at random, and hold out an 18th of that for each of

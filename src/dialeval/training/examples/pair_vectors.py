@@ -276,7 +276,8 @@ def pair_vectors(
 
 
 def random_negatives(corpus: PairCorpus, split: Split) -> Numbers:
-    """Wrong responses for held-out pairs, the same for every training: rows of the same split."""
+    """Returns wrong responses for held-out pairs, the same for every training: rows of the same
+    split."""
     texts = [corpus.texts[pair.response] for pair in getattr(corpus, split)]
     sampler = NegativeSampler(SamplerOptions("random"), texts, lambda rows: np.empty((0, 0)))
     return sampler.sample(np.random.default_rng(0))

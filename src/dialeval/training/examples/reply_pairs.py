@@ -92,7 +92,7 @@ def make_batches(
     per: Literal["pairs", "tokens"],
     generator: np.random.Generator,
 ) -> list[list[ReplyPair]]:
-    """Pairs of similar length together, batches in random order.
+    """Returns pairs of similar length together, batches in random order.
 
     `limit` bounds the pairs of a batch, or its tokens: pairs times the longer side of the longest.
     The cost of a pair is that of its bucket, so that every epoch has as many batches.

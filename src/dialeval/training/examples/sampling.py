@@ -106,7 +106,7 @@ class BM25:
 
 
 def words(text: str) -> list[str]:
-    """Words in lower case; of scripts without spaces, single characters."""
+    """Returns words in lower case; of scripts without spaces, single characters."""
     return [
         piece
         for word in _WORD.findall(text.casefold())

@@ -93,7 +93,8 @@ class InferenceLearner(NetworkLearner):
         return found
 
     def accuracy(self, pairs: Sequence[InferencePair], *, by_contradiction: bool = False) -> float:
-        """The share of pairs whose label is found; `by_contradiction`: contradiction or not."""
+        """Returns the share of pairs whose label is found; `by_contradiction`: contradiction or
+        not."""
         encoded = self.encode(pairs)
         found, labels = self.predict(encoded), _labels(encoded)
         if by_contradiction:

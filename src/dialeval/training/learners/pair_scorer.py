@@ -154,7 +154,7 @@ class PairBatch:
 def score_pairs(
     network: PairScorerNetwork, queries: torch.Tensor, responses: torch.Tensor
 ) -> npt.NDArray[np.float64]:
-    """Scores from 0 to 1 in whatever mode the network is in, in bounded memory."""
+    """Returns scores from 0 to 1 in whatever mode the network is in, in bounded memory."""
     found = [
         network(queries[i : i + SCORED_AT_ONCE], responses[i : i + SCORED_AT_ONCE]).double()
         for i in range(0, len(queries), SCORED_AT_ONCE)
@@ -321,7 +321,7 @@ def variants_of(pairs: PairVectors) -> npt.NDArray[np.int64]:
 
 
 def score_variants(network: PairScorerNetwork, pairs: PairVectors) -> npt.NDArray[np.float64]:
-    """Scores of `variants_of(pairs)`, a block at a time."""
+    """Returns scores of `variants_of(pairs)`, a block at a time."""
     found = [np.empty(0)]
     rows = variants_of(pairs)
     for start in range(0, len(rows), SCORED_AT_ONCE):

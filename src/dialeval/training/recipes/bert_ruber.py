@@ -294,7 +294,7 @@ class BertRuber(Recipe[PreparedPairs]):
         return scores
 
     def _compared(self) -> dict[str, PairScorerNetwork]:
-        """Another trained scorer whose boundary is drawn for comparison, by its title."""
+        """Returns another trained scorer whose boundary is drawn for comparison, by its title."""
         if not self.compare_with:
             return {}
         from dialeval.training.recipes import find_recipe

@@ -199,7 +199,8 @@ def pair_corpus(corpus: Corpus, held_out: int) -> Corpus:
 
 
 def disjoint_pairs(dialogues: Sequence[Dialogue]) -> tuple[Dialogue, ...]:
-    """Turns 1 and 2, 3 and 4, ... of each dialogue; a last turn without an answer is no pair."""
+    """Returns turns 1 and 2, 3 and 4, ... of each dialogue; a last turn without an answer is no
+    pair."""
     return tuple(
         dialogue[place : place + 2]
         for dialogue in dialogues
