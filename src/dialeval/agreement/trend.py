@@ -120,7 +120,7 @@ class Trend:
         return asdict(self) | {"alarm": self.alarm, "sentence": self.sentence()}
 
     def plot(self) -> Drawing:
-        """Returns the picture of `dialeval trend --plot`: means with intervals; alarms stand out."""
+        """Returns the picture of `dialeval trend --plot`: means with intervals, and alarms."""
         return _draw(self)
 
 

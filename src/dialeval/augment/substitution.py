@@ -131,7 +131,7 @@ Kind = Literal["verbs", "nouns", "modifiers"]
 KINDS: dict[PartOfSpeech, Kind] = {"v": "verbs", "n": "nouns", "a": "modifiers", "r": "modifiers"}
 HOWS = ("verbs", "nouns", "modifiers", "all")
 LEAST = 3
-"""Wordings of a query that a probe has something to compare with."""
+"""The fewest variants of a query that a probe can compare."""
 
 LEFT_ALONE = {
     "do", "get", "give", "have", "let", "make", "put", "take",  # their object has the meaning

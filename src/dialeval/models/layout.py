@@ -401,7 +401,7 @@ class Writer:
 def choice_tokens(
     choices: Sequence[str], tokenise: Callable[[str], Sequence[int]]
 ) -> list[list[int]]:
-    """Returns the tokens that stand for each choice: every spelling of it that is a single token."""
+    """Returns the tokens for each choice: every spelling of it that is a single token."""
     found = []
     for choice in choices:
         forms = [tuple(tokenise(form)) for form in spellings(choice)]

@@ -95,7 +95,7 @@ class ReplyNetwork(nn.Module, ABC):
     def forward(
         self, sources: torch.Tensor, lengths: torch.Tensor, targets: torch.Tensor
     ) -> torch.Tensor:
-        """Returns scores (batch, length, vocabulary) of the tokens that follow those of `targets`."""
+        """Returns scores (batch, length, vocabulary) of the tokens after those of `targets`."""
         state = self.encode(sources, lengths)
         found = []
         for tokens in targets.unbind(1):

@@ -117,7 +117,7 @@ def _write_parquet(run: Run, path: Path) -> None:
 
 
 def _rows(run: Run) -> Iterator[dict[str, Any]]:
-    """Yields samples and scores as flat dictionaries, without ratings that a sample does not have."""
+    """Yields samples and scores as flat dictionaries, without missing ratings."""
     for table in flat_batches(run):
         for row in table.to_pylist():
             yield {

@@ -79,7 +79,7 @@ class NetworkLearner:
 def similar_batches(
     lengths: Sequence[int], size: int, generator: np.random.Generator
 ) -> list[list[int]]:
-    """Returns rows of similar length together, `size` in a batch; the batches are in random order."""
+    """Returns batches of `size` rows of similar length, in random order."""
     jitter = generator.random(len(lengths))
     order = sorted(range(len(lengths)), key=lambda row: (lengths[row], jitter[row]))
     batches = [order[start : start + size] for start in range(0, len(order), size)]
