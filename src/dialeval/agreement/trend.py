@@ -3,10 +3,10 @@
 Each run has a mean m with a 95 % interval (Student's t). Turns of one dialogue are not independent
 evidence, so a dialogue counts once, with the mean of its turns.
 
-A run is held against the k runs before it, three or more. Days differ by chance (other users, other
-topics), so the means of runs vary more than their samples explain; what counts is how much the
-means before it vary. With M and S^2 the mean and the variance of these means, and V the average of
-their squared standard errors, below which S^2 can only be by luck,
+A run is compared with the k runs before it, three or more. Days differ by chance (other users,
+other topics), so the means of runs vary more than their samples explain; what counts is how much
+the means before it vary. With M and S^2 the mean and the variance of these means, and V the average
+of their squared standard errors, below which S^2 can only be by luck,
 
     t = (m - M) / sqrt(max(S^2, V) (1 + 1/k) + e)    k - 1 degrees of freedom, one-sided
 
@@ -26,8 +26,8 @@ By the union bound, whatever the dependence, the chance of a false alarm in the 
 most alpha, however long it is. The price is that a later look needs a clearer drop: after a month
 alpha_j is 1/1000 of alpha. To start anew, name only the runs since then.
 
-A run with an alarm is not among those that later runs are held against; so the alarm goes on for as
-long as the drop does.
+A run with an alarm is not among those that later runs are compared with; so the alarm goes on for
+as long as the drop does.
 """
 
 from __future__ import annotations

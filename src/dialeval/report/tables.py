@@ -204,7 +204,7 @@ class People:
     plots_left_out: int
     raters: tuple[QualityRaters, ...]
     crowd: str
-    """Why raters are not held against each other, where they are not."""
+    """The reason why raters are not compared with each other; empty if they are."""
 
 
 def people(
@@ -297,7 +297,7 @@ def _raters(run: Run) -> tuple[list[QualityRaters], str]:
         for place, name in enumerate(rating.raters or [""] * len(rating.values))
     }
     if len(names) < 2:
-        return [], "one rating of each sample: raters cannot be held against each other"
+        return [], "one rating of each sample: raters cannot be compared with each other"
     if len(names) > MOST_RATERS:
         return [], f"{len(names):,} raters: dialeval raters FILE holds them against each other"
     return rater_reports(samples), ""

@@ -36,7 +36,7 @@ that avoid each other's words. The card says how many of the texts are different
 Both are the augmenters of `dialeval augment`, applied to responses. A response of one word may have
 fewer than the k = 5 variants of the paper; what is the response itself is no variant.
 
-    CACHE/positives/DIGEST/    the texts of so many queries each
+    CACHE/positives/DIGEST/    the texts of some queries in each file
 
 They take minutes to hours, so they are kept: DIGEST is that of the generator's weights, its
 options, the queries and how many there are in a file. What was killed goes on after the last

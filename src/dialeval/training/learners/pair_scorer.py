@@ -215,7 +215,7 @@ class PairScorerLearner(NetworkLearner):
     held_out        pairs to validate on, `wrong` the rows whose responses are wrong for them
     labels          None: all variants are right, and one of them may stand for the response
     edit_negatives  whether variants stand for wrong responses as often as for right ones
-    random_every    every so many epochs negatives are random, as in the released code; 0: never
+    random_every    every N-th epoch has random negatives, as in the released code; 0: none
     epochs_before   those of earlier stages, which count for `random_every`
     """
 

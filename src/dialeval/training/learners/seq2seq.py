@@ -160,8 +160,8 @@ class Seq2SeqOptions:
     batch, per  the size of a batch, in pairs or in tokens; a step minimises the loss per pair, or
                 per token
     smoothing   share of the probability that is spread over the whole vocabulary
-    pairs       a seeded selection of so many pairs is learned from; None: all
-    turns       so many of the last turns are read; 0: all
+    pairs       learn from this many pairs, selected by the seed; None: from all
+    turns       read at most this many of the last turns; 0: all
     """
 
     vocabulary: int = 4000
