@@ -39,7 +39,14 @@ from dialeval.model_store.scorer_directory import DESCRIPTION, read_scorer
 from dialeval.model_store.weights import read_json
 from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS, Inference, Judge, MaskedLikelihood, TokenLogProbs
-from dialeval.training.card import Card, SourceScores, score_source, source_cells, word_count
+from dialeval.training.card import (
+    Card,
+    SourceScores,
+    score_examples,
+    score_source,
+    source_cells,
+    word_count,
+)
 from dialeval.training.examples.inference import InferencePair, load_inference_pairs
 from dialeval.training.examples.pair_corpus import Example, drawn
 from dialeval.training.recipes.mme_engagement import MmeEngagement
@@ -124,7 +131,7 @@ def _judge(
     asked = [Judge(model, example.turns, example.response) for example in examples]
     answers = Answerer(Models("cpu"), None).answer(asked)
     scores = [float(answers[question][0]) for question in asked]
-    return _scored(source, scores, examples, threshold)
+    return score_examples(source, examples, scores, threshold)
 
 
 def _specificity(model: str, source: str, examples: Sequence[Example]) -> SourceScores:
@@ -134,15 +141,7 @@ def _specificity(model: str, source: str, examples: Sequence[Example]) -> Source
     read = [TokenLogProbs.read(answers[question]) for question in asked]
     kept = [place for place, tokens in enumerate(read) if len(tokens)]
     scores = [measures(read[place])["nce"] for place in kept]
-    return _scored(source, scores, [examples[place] for place in kept], None)
-
-
-def _scored(
-    source: str, scores: Sequence[float], examples: Sequence[Example], threshold: float | None
-) -> SourceScores:
-    labels = [example.target for example in examples]
-    words = [word_count(example.response) for example in examples]
-    return score_source(source, scores, labels, words, threshold)
+    return score_examples(source, [examples[place] for place in kept], scores, None)
 
 
 def _nli(model: str, data: Sequence[Path], most: int) -> list[SourceScores]:

@@ -446,7 +446,7 @@ def message_of(body: bytes) -> str:
 
 
 def find_key(url: str, key_env: str | None) -> str:
-    """The API key, or nothing.
+    """Returns the API key, or nothing.
 
     The usual key is not sent over an open network: a key that travels unencrypted to another
     machine has to be named.

@@ -58,7 +58,7 @@ class Problem:
 SHOWN_PROBLEMS = 20
 SHOWN_LINES = 5
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
-"""What differs between alike problems: values, and places in a list."""
+"""The parts that differ between alike problems: values, and places in a list."""
 
 
 @dataclass(frozen=True, slots=True)

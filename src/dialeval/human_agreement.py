@@ -54,7 +54,7 @@ INTERVAL_ROUNDS, TEST_ROUNDS = 1000, 9999
 
 @dataclass(frozen=True)
 class Agreement:
-    """What `agree` found. Iterating over it gives the rows.
+    """The result of `agree`. Iterating over it gives the rows.
 
     rows       one for each metric, quality and level
     rankings   with `test`: the metrics of each quality in order, and the tests of all pairs
@@ -219,7 +219,7 @@ def agree(
 
 @dataclass(frozen=True)
 class RaterAgreement:
-    """What `raters` found: a report for each level and quality. Iterating gives the reports."""
+    """The result of `raters`: a report for each level and quality. Iterating gives the reports."""
 
     reports: tuple[QualityRaters, ...]
     remarks: str = ""

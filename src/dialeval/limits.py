@@ -20,7 +20,7 @@ OWN = 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """What is refused in one file. The limits keep their proportion when one asks for more."""
+    """The limits on one file. They keep their proportion when one of them is raised."""
 
     largest_record: int = USUAL
 

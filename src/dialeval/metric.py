@@ -81,7 +81,7 @@ class Pool(Protocol):
         """Adds the score of one more sample, also where it has no value."""
 
     def merge(self, other: Self) -> None:
-        """Everything that another pool of the same metric was given."""
+        """Adds everything that another pool of the same metric was given."""
 
     def result(self) -> Score: ...
 
@@ -106,7 +106,7 @@ class Metric:
     name: ClassVar[str] = ""
     version: ClassVar[int] = 1
     without_model: ClassVar[str] = ""
-    """What to say where an option names no model; empty: every one has a default."""
+    """The message if an option names no model; empty: every option has a default."""
     levels: ClassVar[frozenset[Level]] = frozenset({"turn"})
     direction: ClassVar[Direction] = "higher"
     citation: ClassVar[str] = ""
@@ -186,7 +186,7 @@ class Metric:
 
     @property
     def label(self) -> str:
-        """How tables name this metric: its name and the options that differ from the default."""
+        """The name of this metric in tables: with the options that differ from the default."""
         changed = [
             f"{field.name}={render_option(getattr(self, field.name))}"
             for field in option_fields(self)

@@ -132,12 +132,13 @@ _PAPER = re.compile(
     r"(?P<authors>[^:]+): (?P<title>.+)\. (?P<venue>.*?) ?\b(?P<year>(?:19|20)\d\d)\b"
     r"(?P<rest>[^(]*)(?:\((?P<note>.*)\))?"
 )
-"""How citations are written: `Papineni, Roukos, Ward, Zhu: BLEU: a Method. ACL 2002`."""
+"""The form of a citation: `Papineni, Roukos, Ward, Zhu: BLEU: a Method. ACL 2002`."""
 _JOURNALS = ("TOIS",)
 
 
 def bibtex(citation: str) -> str:
-    """The papers that a citation names as BibTeX (authors by surname), then dialeval itself."""
+    """Returns the papers that a citation names as BibTeX (authors by surname), then dialeval
+    itself."""
     papers = re.split(r"; (?=[^;:]+: )", citation)
     found = [match for paper in papers if (match := _PAPER.fullmatch(paper.strip()))]
     return "\n\n".join([*map(_entry, found), _OWN_ENTRY])

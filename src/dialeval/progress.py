@@ -22,7 +22,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 def silent(done: int, total: int) -> None:
-    """For callers that do not want to know."""
+    """Ignores all progress."""
 
 
 def usual_progress(what: str) -> Progress:
@@ -74,7 +74,7 @@ _EVERY = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a fetch of `model` does now; bytes are 0 where they mean nothing."""
+    """The step that a fetch of `model` is at; bytes are 0 if they mean nothing."""
 
     model: str
     stage: Stage
@@ -87,7 +87,7 @@ FetchProgress: TypeAlias = Callable[[Step], None]
 
 
 def silent_fetch(step: Step) -> None:
-    """For callers that do not want to know."""
+    """Ignores all progress."""
 
 
 @contextmanager

@@ -31,7 +31,7 @@ FORM = 3
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """What `dataclasses.asdict` gives, without its copies of everything inside."""
+    """Returns what `dataclasses.asdict` gives, but copies nothing."""
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
@@ -283,7 +283,7 @@ ASPECTS = (
     "novelty",
     "politeness",
 )
-"""What is assessed, in the order of the answer to `Assess`. All but the first are reasons."""
+"""The aspects in the order of the answer to `Assess`. All but the first are reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +364,7 @@ class Chosen:
         return math.fsum(self.probabilities)
 
     def expected(self, values: Sequence[float]) -> float:
-        """The mean of the values of the choices, where the reply is one of them."""
+        """Returns the mean of the values of the choices, where the reply is one of them."""
         weighted = (p * value for p, value in zip(self.probabilities, values, strict=True))
         return math.fsum(weighted) / self.mass
 
@@ -381,7 +381,7 @@ class Chosen:
 
 
 def spellings(choice: str) -> tuple[str, ...]:
-    """How a reply may begin with a choice: `yes`, `Yes`, and behind a space."""
+    """Returns the ways to begin a reply with a choice: `yes`, `Yes`, and behind a space."""
     forms = dict.fromkeys((choice, choice.capitalize(), choice.upper()))
     return tuple(dict.fromkeys([*forms, *(f" {form}" for form in forms)]))
 
@@ -423,7 +423,7 @@ class AskingModel(Model, Protocol):
 
 
 class ModelSource(Protocol):
-    """Where the engine gets its models from; `models/source.py` has the built-in one."""
+    """The interface that gives the engine its models; `models/source.py` has the built-in one."""
 
     def fingerprint(self, name: str) -> str:
         """Returns what identifies the weights of this model, found without loading them."""

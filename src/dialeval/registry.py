@@ -192,7 +192,7 @@ METRICS: Registry[type[Metric]] = Registry(
 )
 
 DEFAULT_METRICS = ("judge",)
-"""What is scored where nobody says what to score."""
+"""The metrics of `score` if none is named."""
 
 READERS: Registry[Reader] = Registry(
     "reader",
@@ -247,7 +247,7 @@ _IN_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_]\w*)(?P<options>:.
 
 
 def find_metric(name: str) -> type[Metric]:
-    """The class of a metric by its name, or by its file: `./my_metric.py:EchoRate`."""
+    """Returns the class of a metric by its name, or by its file: `./my_metric.py:EchoRate`."""
     found = _IN_FILE.fullmatch(name)
     if not found:
         return METRICS.get(name)
@@ -255,7 +255,8 @@ def find_metric(name: str) -> type[Metric]:
 
 
 def metric_from_file(path: Path, name: str) -> type[Metric]:
-    """A class of metrics in a Python file. The file is run; its digest is part of the signature."""
+    """Returns a class of metrics in a Python file. The file is run; its digest is part of the
+    signature."""
     try:
         code = path.read_bytes()
     except OSError as error:

@@ -28,7 +28,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What people said about one quality of one sample: one number per rater, None for silence.
+    """The ratings of one quality of one sample: one number per rater, None for no rating.
 
     `raters` names the people in the order of `values`; it is empty where the data does not.
     `scale` is the lowest and highest rating that could be given, None where unknown. `comments` is
@@ -53,7 +53,7 @@ class Rating:
 
 
 Ratings = Mapping[str, Rating]
-"""Per quality, such as `Overall`, what each rater said."""
+"""Quality, such as `Overall` -> its ratings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-# Where dialeval keeps what it fetched or computed once.
+# The directories in which dialeval keeps what it fetched or computed once.
 
 
 def cache_directory() -> Path:
@@ -57,7 +57,7 @@ def data_directory() -> Path:
 
 
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
-"""How every Parquet file is written."""
+"""The options that every Parquet file is written with."""
 
 SCORE_AGAIN = "Take a good copy, or score again with --overwrite: cached answers are kept."
 

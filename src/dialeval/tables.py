@@ -40,7 +40,7 @@ class TextTable:
     bold: frozenset[tuple[int, int]] = frozenset()
 
     def markdown(self, raw: bool = False) -> str:
-        """A table of Markdown; with `raw`, text is left as it is."""
+        """Returns a table of Markdown; with `raw`, text is left as it is."""
         protect = _as_it_is if raw else escape_markdown
         rules = ["---" if i < self.texts else "---:" for i in range(len(self.header))]
         lines = [
@@ -57,7 +57,7 @@ class TextTable:
         return "\n".join([*title, *lines, *notes]) + "\n"
 
     def latex(self, raw: bool = False) -> str:
-        """A `tabular` with the lines of booktabs; notes are comments."""
+        """Returns a `tabular` with the lines of booktabs; notes are comments."""
         protect = _as_it_is if raw else escape_latex
         kinds = "l" * self.texts + "r" * (len(self.header) - self.texts)
         lines = ["% \\usepackage{booktabs}"]
@@ -73,14 +73,14 @@ class TextTable:
         return "\n".join([*lines, *below]) + "\n"
 
     def csv(self) -> str:
-        """The cells, without title and notes."""
+        """Returns the cells, without title and notes."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([[neutralise(cell) for cell in row] for row in (self.header, *self.rows)])
         return file.getvalue()
 
     def html(self) -> str:
-        """The table for a notebook or a page, in the look of reports."""
+        """Returns the table for a notebook or a page, in the look of reports."""
         return shown_in_notebook(self._html())
 
     def _html(self) -> str:
@@ -141,7 +141,8 @@ def shown_in_notebook(body: str) -> str:
 
 @cache
 def _style() -> str:
-    """The colours and the tables of the report's style sheet, for what stands in our own box."""
+    """Returns the colours and the tables of the report's style sheet, for what stands in our own
+    box."""
     sheet = Path(__file__).parent / "report" / "static" / "dialeval.css"
     text = sheet.read_text(encoding="utf-8")
     colours = text[text.index(":root") : text.index("*, *::before")]

@@ -111,12 +111,12 @@ STOP_WORDS = frozenset(
 
 
 def lower_words(text: str) -> list[str]:
-    """The words of a text in lower case, `don't` being one of them."""
+    """Returns the words of a text in lower case, `don't` being one of them."""
     return re.findall(r"\w+(?:['’]\w+)*", text.lower())
 
 
 def content_words(text: str) -> set[str]:
-    """The different words of a text that are no stop words."""
+    """Returns the different words of a text that are no stop words."""
     return set(lower_words(text)) - STOP_WORDS
 
 
@@ -133,7 +133,7 @@ _DETAIL = re.compile(r"[^\W\d_]*\d[\w-]*|[^\W\d_]+")
 
 
 def details(text: str) -> set[str]:
-    """The numbers, days, months and names of an English text, in lower case.
+    """Returns the numbers, days, months and names of an English text, in lower case.
 
     A name is a word with a capital that does not begin a sentence.
     """

@@ -161,7 +161,8 @@ def probe(
 
 
 def show(run: PathLike, *, order: Order = "worst") -> list[ProbedQuery]:
-    """The queries of a probe, scored or not: variants, answers, contradictions; worst first."""
+    """Returns the queries of a probe, scored or not: variants, answers, contradictions; worst
+    first."""
     from dialeval.probe.report import probe_report
 
     return probe_report(run, order)

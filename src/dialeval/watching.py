@@ -87,13 +87,14 @@ class Watcher:
             )
         make_metrics(self.metrics)  # complains now, not when the first file comes
 
-    def look(self, *, settled: bool = False) -> list[DayScored | Failed]:
-        """Scores new and changed files. `settled`: leave those that changed since the last look."""
+    def look(self, *, skip_changing: bool = False) -> list[DayScored | Failed]:
+        """Scores new and changed files, with `skip_changing` only those that stayed the same since
+        the last look."""
         self.out.mkdir(parents=True, exist_ok=True)
         with locked(self.out):
             self._recover()
             ledger = _read_ledger(self.out / LEDGER, self.metrics)
-            fresh = self._fresh(ledger, settled)
+            fresh = self._fresh(ledger, skip_changing)
             found: list[DayScored | Failed] = []
             by_day: dict[str, list[str]] = {}
             for name, (size, changed) in fresh.items():
@@ -114,7 +115,7 @@ class Watcher:
                 write_json(self.out / LEDGER, ledger)
         return found
 
-    def _fresh(self, ledger: Mapping[str, Any], settled: bool) -> dict[str, Stamp]:
+    def _fresh(self, ledger: Mapping[str, Any], skip_changing: bool) -> dict[str, Stamp]:
         """Files that were not seen as they are now."""
         stamps = dict(self._stamps())
         quiet = {name for name, stamp in stamps.items() if self._before.get(name) == stamp}
@@ -122,7 +123,7 @@ class Watcher:
         return {
             name: stamp
             for name, stamp in stamps.items()
-            if (not settled or name in quiet) and stamp != _stamp(ledger["files"].get(name))
+            if (not skip_changing or name in quiet) and stamp != _stamp(ledger["files"].get(name))
         }
 
     def _stamps(self) -> Iterator[tuple[str, Stamp]]:
@@ -135,7 +136,7 @@ class Watcher:
                 yield name, (status.st_size, status.st_mtime_ns)
 
     def _samples(self, name: str) -> Iterator[Sample]:
-        """The samples of a file, with its name before their ids and dialogues."""
+        """Yields the samples of a file, with its name before their ids and dialogues."""
         for sample in load(self.folder / name, **self.reading):
             dialogue = f"{name}{BETWEEN}{sample.dialogue}" if sample.dialogue else ""
             yield replace(sample, id=f"{name}{BETWEEN}{sample.id}", dialogue=dialogue)
@@ -206,7 +207,7 @@ def watch(
     """
     watcher = Watcher(Path(folder), Path(out), metrics, reading or {}, scoring or {})
     while True:
-        found = watcher.look(settled=not once)
+        found = watcher.look(skip_changing=not once)
         for one in found:
             tell(one)
         if once:

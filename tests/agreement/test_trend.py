@@ -7,7 +7,7 @@ import pytest
 from made_up import ONLY_TOLD, NumberTold, Size, Wrong, edit_manifest
 
 import dialeval
-from dialeval.agreement.trend import _Mean, held_against
+from dialeval.agreement.trend import _Mean, compare_with_earlier
 from dialeval.errors import UsageError
 from dialeval.sample import Sample, Turn
 
@@ -64,14 +64,14 @@ def test_p_is_that_of_a_further_observation_of_a_normal_distribution():
     means = [4.0, 4.4, 3.8, 4.1]
     before = [_Mean(m, 0.01, 50) for m in means]
     t = (3.5 - np.mean(means)) / (np.std(means, ddof=1) * np.sqrt(1 + 1 / 4))
-    middle, p = held_against(_Mean(3.5, 0.01, 50), before)
+    middle, p = compare_with_earlier(_Mean(3.5, 0.01, 50), before)
     assert (middle, p) == pytest.approx((np.mean(means), stats.t.cdf(t, 3)))
 
 
 def test_means_that_are_alike_by_luck_are_not_trusted_beyond_their_standard_errors():
     before = [_Mean(4.0, 0.04, 50), _Mean(4.01, 0.04, 50), _Mean(3.99, 0.04, 50)]
     t = -0.3 / (0.2 * np.sqrt(1 + 1 / 3))
-    assert held_against(_Mean(3.7, 0.04, 50), before)[1] == pytest.approx(stats.t.cdf(t, 2))
+    assert compare_with_earlier(_Mean(3.7, 0.04, 50), before)[1] == pytest.approx(stats.t.cdf(t, 2))
 
 
 def test_levels_of_all_looks_add_up_to_alpha(day):
@@ -87,14 +87,14 @@ def test_days_that_differ_by_chance_need_a_larger_drop():
     last = _Mean(3.0, 0.01, 50)
     alike = [_Mean(4.0 + 0.01 * (n % 2), 0.01, 50) for n in range(10)]
     unlike = [_Mean(4.0 + 0.8 * (-1) ** n, 0.01, 50) for n in range(10)]
-    assert held_against(last, alike)[1] < 1e-4
-    assert held_against(last, unlike)[1] > 0.05
+    assert compare_with_earlier(last, alike)[1] < 1e-4
+    assert compare_with_earlier(last, unlike)[1] > 0.05
 
 
 def test_a_day_with_few_dialogues_needs_a_larger_drop():
     before = [_Mean(4.0 + 0.1 * (n % 2), 0.01, 50) for n in range(10)]
-    assert held_against(_Mean(3.0, 0.01, 50), before)[1] < 0.001
-    assert held_against(_Mean(3.0, 1.0, 2), before)[1] > 0.1
+    assert compare_with_earlier(_Mean(3.0, 0.01, 50), before)[1] < 0.001
+    assert compare_with_earlier(_Mean(3.0, 1.0, 2), before)[1] > 0.1
 
 
 @pytest.mark.parametrize("between", [0.0, 0.3])
@@ -104,7 +104,7 @@ def test_false_alarms_in_a_month_of_looks_are_as_rare_as_alpha_says(between):
     for _ in range(series):
         means = rng.normal(0, between, size=30) + rng.normal(0, 1 / np.sqrt(30), size=30)
         days = [_Mean(float(m), 1 / 30, 30) for m in means]
-        p = [held_against(days[k], days[:k])[1] for k in range(3, 30)]
+        p = [compare_with_earlier(days[k], days[:k])[1] for k in range(3, 30)]
         alarms += any(one <= alpha / (j * (j + 1)) for j, one in enumerate(p, 1))
         uncorrected += min(p) <= alpha
     assert alarms <= stats.binom.ppf(0.999, series, alpha)

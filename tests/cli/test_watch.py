@@ -123,10 +123,10 @@ def test_a_changed_file_replaces_what_was_there_and_stays_in_its_day(tmp_path, c
 def test_a_file_that_is_being_written_is_left_until_it_rests(tmp_path, chats):
     write(chats / "a.jsonl", 2)
     watch = watcher(tmp_path)
-    assert watch.look(settled=True) == []
+    assert watch.look(skip_changing=True) == []
     write(chats / "a.jsonl", 2, count=9)
-    assert watch.look(settled=True) == []
-    assert days(watch.look(settled=True)) == {"2026-11-16": (9, ("a.jsonl",))}
+    assert watch.look(skip_changing=True) == []
+    assert days(watch.look(skip_changing=True)) == {"2026-11-16": (9, ("a.jsonl",))}
 
 
 def test_a_bad_file_is_told_once_and_does_not_stop_the_others(tmp_path, chats):

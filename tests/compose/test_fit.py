@@ -9,7 +9,14 @@ import pytest
 from compose.made_up_runs import METRICS, rated_samples, run_on, variety, words
 
 from dialeval.agreement.coefficient import Coefficient
-from dialeval.compose.evidence import Evidence, MetricColumns, term_column, text_digests
+from dialeval.compose.evidence import (
+    Evidence,
+    MetricColumns,
+    find_families,
+    term_column,
+    text_digests,
+)
+from dialeval.compose.evidence import gather as gather_metrics
 from dialeval.compose.fitting import (
     COMMON,
     DSTC10_QUALITIES,
@@ -20,8 +27,6 @@ from dialeval.compose.fitting import (
     fit,
     fit_warnings,
 )
-from dialeval.compose.gathering import find_families
-from dialeval.compose.gathering import gather as gather_metrics
 from dialeval.compose.leave_one_out import (
     AVERAGE,
     CRS,

@@ -9,8 +9,8 @@ from scipy.stats import permutation_test
 
 from dialeval.agreement.coefficient import Coefficient
 from dialeval.agreement.dstc10 import flat_mean, two_level_mean
+from dialeval.compose.evidence import gather
 from dialeval.compose.fitting import PAPER
-from dialeval.compose.gathering import gather
 from dialeval.compose.leave_one_out import CRS, leave_each_out
 from dialeval.compose.over_sets import (
     difference,

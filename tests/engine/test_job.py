@@ -15,7 +15,7 @@ from dialeval.metrics.bleu import Bleu
 from dialeval.options import option
 from dialeval.registry import make_metric
 from dialeval.runs.directory import RunDirectory
-from dialeval.runs.system_scores import MetricSummary
+from dialeval.runs.table import MetricSummary
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, Score
 

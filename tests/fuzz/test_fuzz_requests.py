@@ -83,7 +83,7 @@ def test_no_request_is_met_with_a_500_or_without_the_security_headers(
 ):
     from dialeval.rating.opening import open_store
     from dialeval.web.frame import Settings, create_app
-    from dialeval.web.run_search import run_id
+    from dialeval.web.pages import run_id
     from dialeval.web.safety import ClientLimits
     from dialeval.web.serving import rating_app
 

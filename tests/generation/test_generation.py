@@ -24,9 +24,9 @@ from dialeval.model_store.locate import locate
 from dialeval.models.loading import choose_device
 from dialeval.models.source import Models
 from dialeval.networks import reply_network
-from dialeval.networks.lstm_seq2seq import LstmSeq2Seq
 from dialeval.networks.reply_network import (
     NETWORKS,
+    LstmSeq2Seq,
     NetworkConfig,
     ReplyReading,
 )

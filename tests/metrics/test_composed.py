@@ -10,9 +10,8 @@ from made_up import WORDS, LengthModels, sample, samples, term
 
 import dialeval
 from dialeval.check import check_metric
-from dialeval.compose.evidence import apply_composition
+from dialeval.compose.evidence import apply_composition, gather
 from dialeval.compose.fitting import fit
-from dialeval.compose.gathering import gather
 from dialeval.errors import InputError, UsageError
 from dialeval.metrics.composition import SHIPPED, Composition, save_composition
 from dialeval.question import Judgement

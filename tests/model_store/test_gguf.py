@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dialeval.errors import JobError, UsageError
-from dialeval.model_store.gguf import converted, gguf_fingerprint
 from dialeval.model_store.locate import locate
+from dialeval.model_store.store import converted, gguf_fingerprint
 from dialeval.models.source import Models
 from dialeval.question import Choose, Embed, Likelihood
 
@@ -38,7 +38,7 @@ def test_the_conversion_changes_no_number_and_happens_once(tiny, capfd, monkeypa
         assert torch.equal(before(ids).logits, after(ids).logits)
     assert after.lm_head.weight is after.model.embed_tokens.weight
 
-    monkeypatch.setattr("dialeval.model_store.gguf.convert_gguf", None)
+    monkeypatch.setattr("dialeval.model_store.store.convert_gguf", None)
     assert converted(tiny) == directory
 
 

@@ -154,7 +154,7 @@ def test_every_verb_opens_a_run_there(words, both, tmp_path):
 
 
 def test_the_pages_find_the_runs_below_a_url(both):
-    from dialeval.web.run_search import Catalogue
+    from dialeval.web.pages import Catalogue
 
     there, here = (Catalogue([located(runs)]).find().entries for runs in both)
     assert [entry.name for entry in there] == [entry.name for entry in here] == ["a", "b"]

@@ -289,7 +289,7 @@ def test_a_number_of_any_length_in_a_path_is_only_another_page_that_is_not_there
 
 
 def test_only_runs_below_the_given_directories_can_be_opened(tmp_path, runs):
-    from dialeval.web.run_search import Catalogue, run_id
+    from dialeval.web.pages import Catalogue, run_id
 
     other = tmp_path / "elsewhere"
     other.mkdir()

@@ -1,4 +1,4 @@
-"""What the statistics are computed with: ranks and ties, exact sums, tails of distributions.
+"""The arithmetic of the statistics: ranks and ties, exact sums, tails of distributions.
 
 Ranks count from 1, and equal values share the mean of their ranks. If a bootstrap round draws item
 i w_i times, its ranks need no sorting: the group g of equal values has t_g = sum of w_i members,

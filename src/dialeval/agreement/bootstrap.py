@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 
 NO_SPREAD = "perfect agreement"
 PERFECT = 1 - 1e-12
-"""From here on a correlation is 1 up to rounding."""
+"""A correlation above this value is 1 up to rounding."""
 BOOTSTRAP_FROM: dict[Name, int] = {"pearson": 10, "spearman": 20, "kendall": 10}
 """The smallest number of items that are resampled."""
 FEWEST_ITEMS = 5
@@ -98,7 +98,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Resampling:
-    """How to resample. Only `rng` and `rounds` change the result."""
+    """The options of resampling. Only `rng` and `rounds` change the result."""
 
     rng: np.random.Generator
     rounds: int = 9999
@@ -157,7 +157,7 @@ CACHED = 1 << 15
 
 @dataclass(frozen=True)
 class Bootstrap(Resampling):
-    """How to resample for intervals. Only `rng`, `rounds` and `level` change the result."""
+    """The options of intervals. Only `rng`, `rounds` and `level` change the result."""
 
     rounds: int = 1000
     block: int = 1 << 18

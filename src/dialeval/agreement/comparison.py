@@ -86,9 +86,9 @@ class Comparison:
     alpha: float
     rounds: int
     preferences: tuple[PreferredSide, ...] = ()
-    """What `judge` says of each side against the next."""
+    """The preferences of `judge` between each side and the next."""
     decisions: tuple[Decision, ...] = ()
-    """What `fail_if_worse` asked for."""
+    """The decisions that `fail_if_worse` asked for."""
 
     @property
     def failed(self) -> bool:
@@ -106,14 +106,14 @@ class Comparison:
         return sum(row.p_holm is not None and row.p_holm <= self.alpha for row in self.rows)
 
     def tables(self) -> list[TextTable]:
-        """What the screen shows: the ranking of more than two sides, and all pairs."""
+        """Returns the tables for the screen: the ranking of more than two sides, and all pairs."""
         from dialeval.agreement.text_tables import comparison_table, standings_table
 
         standings = standings_table(self) if len(self.sides) > 2 else None
         return [*([standings] if standings else []), comparison_table(self)]
 
     def plot(self) -> Drawing:
-        """The picture of `dialeval compare --plot`: effects with intervals."""
+        """Returns the picture of `dialeval compare --plot`: effects with intervals."""
         from dialeval.agreement.drawings import draw_comparison
 
         return draw_comparison(self)
@@ -135,11 +135,11 @@ class Comparison:
         }
 
     def to_junit(self) -> str:
-        """The decisions as JUnit XML."""
+        """Returns the decisions as JUnit XML."""
         return junit_xml(self)
 
     def to_markdown(self) -> str:
-        """What GitHub shows as the summary of a step."""
+        """Returns the summary of a step for GitHub."""
         return github_summary(self)
 
 
@@ -284,7 +284,7 @@ def _compare(
 
 
 def _not_compared(level: Joined, label: str, table: Floats, pair: tuple[int, int]) -> Compared:
-    """A row without numbers: the sides measured different things."""
+    """Returns a row without numbers: the sides measured different things."""
     there = ~np.isnan(table[:, list(pair)])
     n = int(there.all(axis=1).sum())
     return Compared(
@@ -396,7 +396,7 @@ def _warnings(
 
 
 def _part(progress: Progress | None, part: int, parts: int) -> Progress | None:
-    """The progress of one of several equal parts."""
+    """Returns the progress of one of several equal parts."""
     if progress is None:
         return None
     return lambda done, total: progress(part * total + done, parts * total)

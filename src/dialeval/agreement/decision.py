@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 
 DEFAULT_METRIC = "judge"
-"""What is decided on if nothing is named."""
+"""The metric to decide on if none is named."""
 
 Verdict = Literal["worse", "better", "not worse", "cannot tell"]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided about the second side on one metric; `difference` is second - first."""
+    """The decision about the second side on one metric; `difference` is second - first."""
 
     level: Level
     metric: str
@@ -77,7 +77,7 @@ class Decision:
         return "UNDECIDED" if self.verdict == "cannot tell" else "PASSED"
 
     def sentence(self) -> str:
-        """One line for a build log."""
+        """Returns one line for a build log."""
         return f"{self.word}: {self._claim()}{self._numbers()}.{self._remark()}"
 
     def _claim(self) -> str:
@@ -154,7 +154,8 @@ def _margins(metrics: Sequence[str], margin: float | Mapping[str, float]) -> Map
 
 
 def _rows(comparison: Comparison, metric: str) -> list[Compared]:
-    """The rows of a metric that can be decided on; a build must not pass because there are none."""
+    """Returns the rows of a metric that can be decided on; a build must not pass because there are
+    none."""
     rows = [row for row in comparison.rows if row.metric == metric]
     known = list(dict.fromkeys(row.metric for row in comparison.rows))
     if not rows:
@@ -216,7 +217,7 @@ UNDECIDED = "\N{WARNING SIGN}\ufe0f"
 
 
 def junit_xml(comparison: Comparison) -> str:
-    """The decisions as a JUnit test suite."""
+    """Returns the decisions as a JUnit test suite."""
     decisions = comparison.decisions
     undecided = [one for one in decisions if one.word == "UNDECIDED"]
     suite = ElementTree.Element(
@@ -248,8 +249,8 @@ def junit_xml(comparison: Comparison) -> str:
 
 
 def github_summary(comparison: Comparison) -> str:
-    """The comparison as GitHub's Markdown: the decisions, the verdict of people, a table, and the
-    answers that changed most, if they were asked for."""
+    """Returns the comparison as GitHub's Markdown: the decisions, the verdict of people, a table,
+    and the answers that changed most, if they were asked for."""
     names = " and ".join(side.name for side in comparison.sides)
     lines = [f"### dialeval compare: {_markdown(names)}", ""]
     for decision in comparison.decisions:
@@ -269,7 +270,7 @@ def github_summary(comparison: Comparison) -> str:
 
 
 def _answers(comparison: Comparison, decision: Decision) -> list[str]:
-    """The answers that fell most, under a failure, if they were asked for."""
+    """Returns the answers that fell most, under a failure, if they were asked for."""
     return [
         _text(f"{change.difference:+.3g}  {change.ids[1]}: {change.responses[1][:MOST_TEXT]}")
         for change in comparison.changes
@@ -306,7 +307,7 @@ def _cells(cells: Sequence[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """What XML can hold, on one line."""
+    """Returns the text on one line, without characters that XML cannot hold."""
     return re.sub("[\ud800-\udfff\ufffe\uffff]", "\ufffd", clean(text)).replace("\n", " ")
 
 

@@ -376,7 +376,7 @@ def _preference(level: Joined, label: str, pair: tuple[int, int]) -> PreferredSi
         difference + INTERVAL * error,
         0.5 * (1.0 + math.erf(difference / error / math.sqrt(2.0))),
         n,
-        # Where the second lost most: told as what the first has more, like the mean difference.
+        # The losses of the second side are shown as gains of the first, like the mean difference.
         tuple(
             replace(change, kind="better", difference=-change.difference)
             for change in changes

@@ -45,7 +45,7 @@ Rows = Mapping[Hashable, list[list[int]]]
 
 @dataclass(frozen=True, kw_only=True)
 class SampleKeys:
-    """What samples can be joined by: one entry per sample in each list."""
+    """The keys to join samples by: one entry per sample in each list."""
 
     ids: list[str] = field(default_factory=list)
     items: list[str] = field(default_factory=list)

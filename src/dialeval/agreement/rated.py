@@ -40,7 +40,7 @@ TargetKind = Literal["mean", "rater", "max-over-raters"]
 
 @dataclass(frozen=True)
 class Target:
-    """What metrics are compared with; `rater` is the name or number (from 1) of the one rater."""
+    """The ratings to compare metrics with; `rater` is the name or number (from 1) of one rater."""
 
     kind: TargetKind = "mean"
     rater: str = ""
@@ -121,8 +121,8 @@ def rated_samples(
     dataset: str = "",
     directions: Mapping[str, Direction] | None = None,
 ) -> list[RatedLevel]:
-    """Samples with ratings, and scores that are joined to them by id. Higher is better, unless
-    `directions` say otherwise."""
+    """Returns samples with ratings, and scores that are joined to them by id. Higher is better,
+    unless `directions` say otherwise."""
     for name in directions or {}:
         if name not in scores:
             raise UsageError(f"no scores of {name!r}.{did_you_mean(name, scores)}")
@@ -156,7 +156,7 @@ def ratings_table(samples: Iterable[Sample | RatedRow], quality: str) -> tuple[F
 
 @dataclass(frozen=True, slots=True)
 class RatedRow:
-    """What agreement needs of a sample: all but its texts."""
+    """The parts of a sample that agreement needs: all but its texts."""
 
     system: str
     item: str

@@ -92,7 +92,8 @@ def _agreement_notes(rows: Sequence[AgreementRow]) -> list[str]:
 def paper_tables(
     rows: Sequence[AgreementRow], signatures: Mapping[str, str] | None = None
 ) -> list[TextTable]:
-    """A table for each data set and level: metrics down, qualities across, the best in bold.
+    """Returns a table for each data set and level: metrics down, qualities across, the best in
+    bold.
 
     The signatures of the metrics that are known stand below it.
     """
@@ -159,7 +160,7 @@ CSV_COLUMNS = ("dataset", "level", "by", "target", "quality", "metric", "directi
 
 
 def agreement_csv(rows: Sequence[AgreementRow]) -> TextTable:
-    """All numbers in full, a row for each metric and quality, for programs."""
+    """Returns all numbers in full, a row for each metric and quality, for programs."""
     names: tuple[Name, ...] = ("pearson", "spearman", "kendall")
     numbers = [f"{name}{end}" for name in names for end in ("", "_p", "_low", "_high")]
     header = (*CSV_COLUMNS, "n_missing", *numbers, "pairwise")
@@ -194,7 +195,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def ranking_tables(ranking: MetricRanking) -> tuple[TextTable, TextTable]:
-    """The metrics in order with their clusters, and the tests of all pairs."""
+    """Returns the metrics in order with their clusters, and the tests of all pairs."""
     name = ranking.coefficient.capitalize()
     compared = points_label(ranking.level, ranking.by)
     order = [
@@ -229,7 +230,7 @@ def ranking_tables(ranking: MetricRanking) -> tuple[TextTable, TextTable]:
 
 
 def ranking_notes(ranking: MetricRanking) -> tuple[str, str]:
-    """What clusters and stars mean, below all rankings."""
+    """Returns the meaning of clusters and stars, to stand below all rankings."""
     return (
         "cluster: going down the table, a new one begins with the first metric that is"
         " significantly worse than a metric of the cluster above it",
@@ -247,7 +248,7 @@ def star(p: float | None, alpha: float) -> str:
 
 
 def relations_table(one: Relations) -> TextTable:
-    """The lower half of a matrix."""
+    """Returns the lower half of a matrix."""
     rows = [
         (
             name,
@@ -265,7 +266,7 @@ def relations_table(one: Relations) -> TextTable:
 
 
 def rater_table(reports: Sequence[QualityRaters], title: str = "") -> TextTable:
-    """A row for each statistic, a column for each quality of one level."""
+    """Returns a row for each statistic, a column for each quality of one level."""
     rows = [(name, *(line(one.report) for one in reports)) for name, line in STATISTICS.items()]
     return TextTable(("", *(one.quality for one in reports)), tuple(rows), 1, (), title)
 
@@ -317,7 +318,7 @@ STATISTICS: dict[str, Callable[[RaterReport], str]] = {
 
 
 def comparison_table(comparison: Comparison) -> TextTable:
-    """A row for each metric and pair of sides."""
+    """Returns a row for each metric and pair of sides."""
     columns: dict[str, Callable[[Compared], str]] = {
         "level": lambda row: row.level,
         "metric": lambda row: row.name + ARROWS[row.direction],
@@ -356,7 +357,7 @@ def _difference(row: Compared) -> str:
 
 
 def standings_table(comparison: Comparison) -> TextTable | None:
-    """A row per side, best first by the first metric; each mean with its cluster."""
+    """Returns a row per side, best first by the first metric; each mean with its cluster."""
     if not comparison.standings:
         return None
     cells = [

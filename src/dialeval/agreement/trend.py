@@ -3,10 +3,10 @@
 Each run has a mean m with a 95 % interval (Student's t). Turns of one dialogue are not independent
 evidence, so a dialogue counts once, with the mean of its turns.
 
-A run is held against the k runs before it, three or more. Days differ by chance (other users, other
-topics), so the means of runs vary more than their samples explain; what counts is how much the
-means before it vary. With M and S^2 the mean and the variance of these means, and V the average of
-their squared standard errors, below which S^2 can only be by luck,
+A run is compared with the k runs before it, three or more. Days differ by chance (other users,
+other topics), so the means of runs vary more than their samples explain; what counts is how much
+the means before it vary. With M and S^2 the mean and the variance of these means, and V the average
+of their squared standard errors, below which S^2 can only be by luck,
 
     t = (m - M) / sqrt(max(S^2, V) (1 + 1/k) + e)    k - 1 degrees of freedom, one-sided
 
@@ -26,8 +26,8 @@ By the union bound, whatever the dependence, the chance of a false alarm in the 
 most alpha, however long it is. The price is that a later look needs a clearer drop: after a month
 alpha_j is 1/1000 of alpha. To start anew, name only the runs since then.
 
-A run with an alarm is not among those that later runs are held against; so the alarm goes on for as
-long as the drop does.
+A run with an alarm is not among those that later runs are compared with; so the alarm goes on for
+as long as the drop does.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Trend:
         return self.points[-1].alarm
 
     def sentence(self) -> str:
-        """What is to be said of the last run."""
+        """Returns the sentence about the last run."""
         last = self.points[-1]
         if last.p is None or last.level is None or last.mean is None:
             return f"NO TEST of {last.name}: {last.reason}."
@@ -120,7 +120,7 @@ class Trend:
         return asdict(self) | {"alarm": self.alarm, "sentence": self.sentence()}
 
     def plot(self) -> Drawing:
-        """The picture of `dialeval trend --plot`: means with intervals; alarms stand out."""
+        """Returns the picture of `dialeval trend --plot`: means with intervals, and alarms."""
         return _draw(self)
 
 
@@ -130,7 +130,7 @@ def trend(
     system: str | None = None,
     alpha: float = 0.05,
 ) -> Trend:
-    """The mean of a metric over runs in the order of time, the oldest first.
+    """Returns the mean of a metric over runs in the order of time, the oldest first.
 
     A directory that holds runs, such as one of `dialeval watch`, stands for them in the order of
     their names. Without a metric, `judge`; if the runs do not have it, their only metric. `alpha`
@@ -212,7 +212,7 @@ def _other_measure(side: Side, last: Side, label: str) -> str:
 
 
 def _by_dialogue(side: Side, label: str) -> Floats:
-    """One value for each dialogue; a sample without a dialogue stands for itself."""
+    """Returns one value for each dialogue; a sample without a dialogue stands for itself."""
     groups: dict[object, list[float]] = {}
     for place, value in enumerate(side.scores[label].tolist()):
         if not math.isnan(value):
@@ -258,7 +258,7 @@ def _points(
             if len(earlier) >= FEWEST:
                 looks += 1
                 level = alpha / (looks * (looks + 1))
-                middle, p = held_against(here, earlier)
+                middle, p = compare_with_earlier(here, earlier)
                 before, alarm = sign * middle, p <= level
             else:
                 reason = f"fewer than {FEWEST} runs before it"
@@ -270,8 +270,9 @@ def _points(
     return points
 
 
-def held_against(last: _Mean, earlier: Sequence[_Mean]) -> tuple[float, float]:
-    """The mean of the earlier runs, and one-sided p: is the last one lower?"""
+def compare_with_earlier(last: _Mean, earlier: Sequence[_Mean]) -> tuple[float, float]:
+    """Returns the mean of the earlier runs, and p of the one-sided test whether the last is
+    lower."""
     k = len(earlier)
     means = np.array([one.m for one in earlier])
     middle = float(means.mean())

@@ -139,7 +139,7 @@ def spearman_of_counts(x: Floats, y: Floats) -> Statistic:
 
 
 def _centred(sizes: Floats, n: Floats) -> Floats:
-    """Twice the mean rank of each group less its mean, n + 1: a whole number."""
+    """Returns twice the mean rank of each group less its mean, n + 1: a whole number."""
     ranks = np.cumsum(sizes, axis=1)
     ranks *= 2
     ranks -= sizes
@@ -324,7 +324,8 @@ def _members(block: Integers, groups: TieGroups) -> Iterator[Integers]:
 
 EXACT_UP_TO = 33
 MATRICES_UP_TO = 1 << 14
-"""For more items the matrices take more than 50 MB and are hardly faster."""
+"""The most items for which matrices are used: for more, they take more than 50 MB and are hardly
+faster."""
 
 
 class KendallCounts:
@@ -378,8 +379,8 @@ class KendallCounts:
 
 
 def exact_kendall_p(n: int, discordant: int) -> float:
-    """Twice the share of the n! orders with at most `discordant` inversions. Orders of j items are
-    counted by inversions: one more item adds 0 to j of them."""
+    """Returns twice the share of the n! orders with at most `discordant` inversions. Orders of j
+    items are counted by inversions: one more item adds 0 to j of them."""
     if 4 * discordant >= n * (n - 1):
         return 1.0
     if discordant <= 1:

@@ -105,7 +105,7 @@ def make_augmenters(specs: Iterable[str], seed: int | None = None) -> list[Augme
 
 @dataclass
 class Tally:
-    """What became of the queries, counted while they pass."""
+    """The counts of an augmentation, kept while queries pass."""
 
     queries: int = 0
     bare: int = 0

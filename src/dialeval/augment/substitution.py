@@ -122,7 +122,7 @@ def _words(lemma: str) -> list[str]:
 
 @cache
 def _common_words() -> frozenset[str]:
-    """In lower case, so that names (Taiwan) and units (H2O) are none."""
+    """Returns common words in lower case; names (Taiwan) and units (H2O) are none."""
     text = files("dialeval.augment").joinpath("common-words.txt").read_text(encoding="ascii")
     return frozenset(text.split())
 
@@ -131,7 +131,7 @@ Kind = Literal["verbs", "nouns", "modifiers"]
 KINDS: dict[PartOfSpeech, Kind] = {"v": "verbs", "n": "nouns", "a": "modifiers", "r": "modifiers"}
 HOWS = ("verbs", "nouns", "modifiers", "all")
 LEAST = 3
-"""Wordings of a query that a probe has something to compare with."""
+"""The fewest variants of a query that a probe can compare."""
 
 LEFT_ALONE = {
     "do", "get", "give", "have", "let", "make", "put", "take",  # their object has the meaning

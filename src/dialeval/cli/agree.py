@@ -20,7 +20,9 @@ from dialeval.cli.arguments import (
     RatingColumns,
     Scales,
     Workers,
+    argument,
     check_picture,
+    option,
     parse_pairs,
     parse_scales,
     save_picture,
@@ -30,40 +32,32 @@ from dialeval.errors import UsageError
 from dialeval.limits import USUAL
 
 Qualities = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--quality",
-        help="Use only this rated quality. Repeat for several.",
-        show_default=False,
-    ),
+    list[str] | None, option("--quality", help="Use only this rated quality. Repeat for several.")
 ]
 
 
 def agree(
     sources: Annotated[
         list[str],
-        typer.Argument(
+        argument(
             metavar="RUN",
             help="Name one or more runs; or, with --scores, one file of ratings or one run on rated"
             " data; or a database of dialeval rate, if runs were rated.",
-            show_default=False,
         ),
     ],
     scores: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             help="Join these scores to the ratings by id: a run, a file of dialeval export, or a"
             " table (CSV, TSV, JSON lines, Parquet) with a column id and one column per metric."
-            " Repeat for several.",
-            show_default=False,
+            " Repeat for several."
         ),
     ] = None,
     lower: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--lower-is-better",
             help="Treat this metric of --scores as lower-is-better. Repeat for several.",
-            show_default=False,
         ),
     ] = None,
     quality: Qualities = None,
@@ -85,18 +79,16 @@ def agree(
     ] = "mean",
     test: Annotated[
         Literal["williams", "perm-both"] | None,
-        typer.Option(
+        option(
             help="Test whether one metric is better than another: each pair on the same samples,"
-            " with Holm's correction. Also prints clusters.",
-            show_default=False,
+            " with Holm's correction. Also prints clusters."
         ),
     ] = None,
     coefficient: Annotated[
         Literal["pearson", "spearman"] | None,
-        typer.Option(
+        option(
             help="Use this coefficient for --test and --relations. Default: pearson for williams,"
-            " else spearman.",
-            show_default=False,
+            " else spearman."
         ),
     ] = None,
     relations: Annotated[
@@ -108,22 +100,20 @@ def agree(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--out",
             "-o",
             help="Also write the table of a paper, metrics down and qualities across (.tex, .md,"
             " .html), or all numbers (.csv).",
-            show_default=False,
         ),
     ] = None,
     plot: Plot = None,
     rounds: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=0,
             help="Number of resampling rounds. Default: 1000 for intervals (0 disables them), 9999"
             " for perm-both.",
-            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,

@@ -9,35 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dialeval.cli.arguments import Json
+from dialeval.cli.arguments import Json, argument, option
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
     from dialeval.report.answers import RankedAnswer, RankedAnswers
 
-RunDirectory = Annotated[str, typer.Argument(metavar="RUN", help="Name a run.", show_default=False)]
+RunDirectory = Annotated[str, argument(metavar="RUN", help="Name a run.")]
 Metric = Annotated[
     str | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        help="Rank by this metric. Default: judge, or the only metric of the run.",
-        show_default=False,
+    option(
+        "--metric", "-m", help="Rank by this metric. Default: judge, or the only metric of the run."
     ),
 ]
 By = Annotated[
     Literal["system"] | None,
-    typer.Option(
-        "--by",
-        help="Show this many answers of each system instead of all systems together.",
-        show_default=False,
-    ),
+    option("--by", help="Show this many answers of each system instead of all systems together."),
 ]
 Number = Annotated[int, typer.Option("-n", min=1, help="Show this many answers.")]
-Page = Annotated[
-    Path | None,
-    typer.Option("--page", help="Write the answers as one HTML file.", show_default=False),
-]
+Page = Annotated[Path | None, option("--page", help="Write the answers as one HTML file.")]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the page that is already there.")
 ]

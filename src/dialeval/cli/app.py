@@ -62,7 +62,8 @@ _PLAIN |= dict.fromkeys(("int", "float", "int range", "float range"), "NUMBER")
 
 
 def _plain_type(parameter: Any, ctx: Any) -> str:
-    """The type column of a help text: nothing for flags and arguments, FILE, TEXT or NUMBER."""
+    """Returns the type column of a help text: nothing for flags and arguments, FILE, TEXT or
+    NUMBER."""
     if parameter.param_type_name == "argument":
         return ""
     if parameter.metavar is not None:

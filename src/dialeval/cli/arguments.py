@@ -23,58 +23,57 @@ if TYPE_CHECKING:
     from dialeval.sample import Sample
 
 
+def argument(**about: Any) -> Any:
+    """Returns an argument whose help shows no default: there is none, or the text names it."""
+    return typer.Argument(show_default=False, **about)
+
+
+def option(*names: str, **about: Any) -> Any:
+    """Returns an option whose help shows no default: there is none, or the text names it."""
+    return typer.Option(*names, show_default=False, **about)
+
+
 Files = Annotated[
     list[str],
-    typer.Argument(
+    argument(
         metavar="FILE",
         help="Read these files or folders of dialogues, or data sets by name (see: dialeval data);"
         " - is standard input.",
-        show_default=False,
     ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--format",
         "-f",
         help="Read files as this format instead of detecting it (see: dialeval data formats).",
-        show_default=False,
     ),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--map",
         help="Say where a field is: FIELD=PATH, such as response=output.content, prompt=question or"
         " messages=conversation.",
-        show_default=False,
     ),
 ]
 RatingColumns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rating", help="Read ratings from this column. Repeat for several.", show_default=False
-    ),
+    list[str] | None, option("--rating", help="Read ratings from this column. Repeat for several.")
 ]
 Scales = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--scale",
         help="Set the rating scale, given as QUALITY=LOW..HIGH, such as overall=1..5. Repeat for"
         " several.",
-        show_default=False,
     ),
 ]
-Limit = Annotated[
-    int | None,
-    typer.Option("--limit", min=1, help="Take at most this many samples.", show_default=False),
-]
+Limit = Annotated[int | None, option("--limit", min=1, help="Take at most this many samples.")]
 Seed = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--seed",
         help="Select the samples of --limit at random; the same seed selects the same samples.",
-        show_default=False,
     ),
 ]
 SkipBad = Annotated[
@@ -100,26 +99,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no remarks.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more details.")]
 Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        help="Use only this metric. Repeat for several.",
-        show_default=False,
-    ),
+    list[str] | None, option("--metric", "-m", help="Use only this metric. Repeat for several.")
 ]
-Plot = Annotated[
-    Path | None,
-    typer.Option("--plot", help="Draw a picture into this .svg or .png file.", show_default=False),
+Plot = Annotated[Path | None, option("--plot", help="Draw a picture into this .svg or .png file.")]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="Listen on this port; 0 chooses a free one.")
+]
+HostNames = Annotated[
+    list[str] | None,
+    option("--name", help="Also accept this host name in addresses. Repeat for several."),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--workers",
         min=1,
         help="Use this many threads for resampling. The result does not depend on it. Default: one"
         " per core, at most four.",
-        show_default=False,
     ),
 ]
 
@@ -208,68 +204,51 @@ EstimateOnly = Annotated[
 ]
 CountedReplies = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--samples",
         min=1,
         help="Count this many replies to each question, for a server without log-probabilities.",
-        show_default=False,
     ),
 ]
 MaxRequests = Annotated[
     int | None,
-    typer.Option(
-        min=0,
-        help="Stop after this many requests to openai: models. Repeat the command to resume.",
-        show_default=False,
+    option(
+        min=0, help="Stop after this many requests to openai: models. Repeat the command to resume."
     ),
 ]
 MaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        min=0, help="Start no request after this many tokens of openai: models.", show_default=False
-    ),
+    int | None, option(min=0, help="Start no request after this many tokens of openai: models.")
 ]
 PriceIn = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0, help="Price of a million tokens that are sent, to show costs.", show_default=False
-    ),
+    float | None, option(min=0.0, help="Price of a million tokens that are sent, to show costs.")
 ]
 PriceOut = Annotated[
-    float | None,
-    typer.Option(min=0.0, help="Price of a million tokens that come back.", show_default=False),
+    float | None, option(min=0.0, help="Price of a million tokens that come back.")
 ]
 Concurrency = Annotated[
-    int | None,
-    typer.Option(min=1, help="Ask openai: models this many questions at once.", show_default=False),
+    int | None, option(min=1, help="Ask openai: models this many questions at once.")
 ]
 KeyEnv = Annotated[
-    str | None,
-    typer.Option(
-        help="Take the API key for openai: models from this environment variable.",
-        show_default=False,
-    ),
+    str | None, option(help="Take the API key for openai: models from this environment variable.")
 ]
 
 # How `probe` and `holistic` ask a chatbot.
 
 Queries = Annotated[
     list[str],
-    typer.Option(
+    option(
         "--queries",
         help="Ask the queries of this file: one query per line, dialogues, whose last user turn is"
         " asked, or a file of `dialeval augment`. Repeat for several.",
-        show_default=False,
     ),
 ]
 AskedAtOnce = Annotated[
     int | None,
-    typer.Option(
+    option(
         min=1,
         max=1000,
         help="Ask at most this many questions at once. Default: 16 for a server, an async"
         " function or a model; 1 for a command or a plain function.",
-        show_default=False,
     ),
 ]
 Timeout = Annotated[
@@ -277,36 +256,21 @@ Timeout = Annotated[
 ]
 Retries = Annotated[
     int | None,
-    typer.Option(
-        min=0,
-        help="For openai, retry this many times after a temporary failure. Default: 3.",
-        show_default=False,
-    ),
+    option(min=0, help="For openai, retry this many times after a temporary failure. Default: 3."),
 ]
 Rate = Annotated[
-    float | None,
-    typer.Option(
-        min=0.01,
-        help="For openai, send at most this many requests per minute.",
-        show_default=False,
-    ),
+    float | None, option(min=0.01, help="For openai, send at most this many requests per minute.")
 ]
 SystemKeyEnv = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--key-env",
         help="For openai, read the API key from this environment variable. Default:"
         " OPENAI_API_KEY, if it is set.",
-        show_default=False,
     ),
 ]
-AugmenterSeed = Annotated[
-    int | None, typer.Option(help="Use this seed in the augmenters.", show_default=False)
-]
-QueryLimit = Annotated[
-    int | None,
-    typer.Option("--limit", min=1, help="Take at most this many queries.", show_default=False),
-]
+AugmenterSeed = Annotated[int | None, option(help="Use this seed in the augmenters.")]
+QueryLimit = Annotated[int | None, option("--limit", min=1, help="Take at most this many queries.")]
 QuerySystemPrompt = Annotated[
     Literal["leave-out", "facts"],
     typer.Option(

@@ -11,10 +11,13 @@ import typer
 from dialeval.cli.arguments import (
     Columns,
     LargestRecord,
+    QueryLimit,
     Quiet,
     SkipBad,
     SystemPrompt,
     Verbose,
+    argument,
+    option,
     parse_pairs,
 )
 from dialeval.limits import USUAL
@@ -26,52 +29,42 @@ if TYPE_CHECKING:
 def augment(
     files: Annotated[
         list[str],
-        typer.Argument(
+        argument(
             metavar="FILE",
             help="Read these files of queries or dialogues, or a text file with a query per line;"
             " - is standard input.",
-            show_default=False,
         ),
     ],
     with_: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--with",
             "-w",
             help="Choose how to make variants: ws (synonyms from WordNet), eda (random edits), ctg"
             " (a generator), random (other queries of the file, a baseline), with options after a"
             " colon: ws:mode=released, eda:variants=4, ctg:method=sample,top_k=10. Repeat for"
             " several.",
-            show_default=False,
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Write the queries to this file as JSON Lines. Default: print them.",
-            show_default=False,
+        option(
+            "--out", "-o", help="Write the queries to this file as JSON Lines. Default: print them."
         ),
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--format",
             "-f",
             help="Read files as queries, as text, or as a format that `dialeval data formats`"
             " lists.",
-            show_default=False,
         ),
     ] = None,
     map: Columns = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, help="Take at most this many queries.", show_default=False),
-    ] = None,
+    limit: QueryLimit = None,
     seed: Annotated[
-        int,
-        typer.Option("--seed", min=0, help="Use this seed; the same seed gives the same variants."),
+        int, typer.Option(min=0, help="Use this seed; the same seed gives the same variants.")
     ] = 0,
     skip_bad: SkipBad = False,
     system_prompt: SystemPrompt = "leave-out",

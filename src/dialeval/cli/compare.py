@@ -27,7 +27,9 @@ from dialeval.cli.arguments import (
     PriceOut,
     Quiet,
     Workers,
+    argument,
     check_picture,
+    option,
     save_picture,
     show_spent,
     usual_workers,
@@ -62,28 +64,21 @@ class Compare(typer.core.TyperCommand):
 def compare(
     runs: Annotated[
         list[str],
-        typer.Argument(
+        argument(
             metavar="RUN",
             help="Name two or more runs, the old one first; or one run with several systems.",
-            show_default=False,
         ),
     ],
     system: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--system",
-            help="Use only samples of this system. Repeat for several.",
-            show_default=False,
-        ),
+        list[str] | None, option(help="Use only samples of this system. Repeat for several.")
     ] = None,
     metric: Metrics = None,
     join: Annotated[
         Literal["id", "item", "context", "dialogue"] | None,
-        typer.Option(
+        option(
             help="Join samples by this key. Default: the first of id, item and context that the"
             " runs share. dialogue: the turns of a dialogue count as one, with their mean; use it"
-            " for live chats, and if few dialogues have many turns.",
-            show_default=False,
+            " for live chats, and if few dialogues have many turns."
         ),
     ] = None,
     worst: Annotated[
@@ -94,20 +89,18 @@ def compare(
     ] = 0,
     fail_if_worse: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="[METRIC]",
             help="Exit with 1 if a later run is worse than the first on this metric: significantly,"
             " and by more than --margin. Without a name: judge. Repeat for several.",
-            show_default=False,
         ),
     ] = None,
     margin: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="[METRIC=]DROP",
             help="Let --fail-if-worse accept a drop of the mean up to this size, in the unit of the"
             " metric. Default: 0.",
-            show_default=False,
         ),
     ] = None,
     fail_if_unsure: Annotated[
@@ -120,28 +113,22 @@ def compare(
     ] = False,
     junit: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the decisions of --fail-if-worse to this file as JUnit XML.",
-            show_default=False,
-        ),
+        option(help="Write the decisions of --fail-if-worse to this file as JUnit XML."),
     ] = None,
     github_summary: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="[FILE]",
             help="Append a summary in Markdown to this file. Without a name: to"
             " $GITHUB_STEP_SUMMARY.",
-            show_default=False,
         ),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option(
-            "--judge",
+        option(
             metavar="MODEL",
             help="Ask this language model which answer is better, in both orders, instead of"
             " comparing scores.",
-            show_default=False,
         ),
     ] = None,
     samples: CountedReplies = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dialeval.cli.arguments import Json, Plot, Quiet, check_picture, save_picture
+from dialeval.cli.arguments import Json, Plot, Quiet, argument, check_picture, option, save_picture
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ app = typer.Typer(
 
 Weights = Annotated[
     str,
-    typer.Argument(
-        metavar="WEIGHTS",
-        help="Name a file of `compose fit`, or weights that come with dialeval.",
-        show_default=False,
+    argument(
+        metavar="WEIGHTS", help="Name a file of `compose fit`, or weights that come with dialeval."
     ),
 ]
 
@@ -43,26 +41,18 @@ def compose() -> None:
 def fit(
     runs: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RUN",
-            help="Name runs on data that people rated, one for each data set.",
-            show_default=False,
-        ),
+        argument(metavar="RUN", help="Name runs on data that people rated, one for each data set."),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", help="Write the weights into this JSON file.", show_default=False
-        ),
+        Path | None, option("--out", "-o", help="Write the weights into this JSON file.")
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--metric",
             "-m",
             help="Compose this metric. Repeat for several. Default: all that every run has. With"
             " --leave-one-out, the other metrics are compared with the composition.",
-            show_default=False,
         ),
     ] = None,
     power: Annotated[
@@ -79,9 +69,8 @@ def fit(
     map: Annotated[
         str,
         typer.Option(
-            "--map",
             help="Name qualities as in the data (literal), join names of the same quality (common;"
-            " see `compose names`), or read the names from a JSON file.",
+            " see `compose names`), or read the names from a JSON file."
         ),
     ] = "literal",
     prior: Annotated[
@@ -125,11 +114,7 @@ def fit(
         ),
     ] = False,
     card: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a card of the weights as Markdown; needs --leave-one-out.",
-            show_default=False,
-        ),
+        Path | None, option(help="Write a card of the weights as Markdown; needs --leave-one-out.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -189,14 +174,10 @@ def fit(
 def show(
     weights: Weights,
     quality: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--quality", help="Show only this quality. Repeat for several.", show_default=False
-        ),
+        list[str] | None, option(help="Show only this quality. Repeat for several.")
     ] = None,
     correlations: Annotated[
-        bool,
-        typer.Option("--correlations", help="Also show the correlations behind the weights."),
+        bool, typer.Option("--correlations", help="Also show the correlations behind the weights.")
     ] = False,
     plot: Plot = None,
     as_json: Json = False,
@@ -235,20 +216,10 @@ def show(
 @app.command()
 def apply(
     weights: Weights,
-    run: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN", help="Name a run that holds the sub-metrics.", show_default=False
-        ),
-    ],
+    run: Annotated[Path, argument(metavar="RUN", help="Name a run that holds the sub-metrics.")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Write into this CSV file. Default: standard output.",
-            show_default=False,
-        ),
+        option("--out", "-o", help="Write into this CSV file. Default: standard output."),
     ] = None,
     quality: Annotated[str, typer.Option(help="Use the weights of this quality.")] = "overall",
     quiet: Quiet = False,

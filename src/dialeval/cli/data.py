@@ -22,7 +22,9 @@ from dialeval.cli.arguments import (
     Seed,
     SkipBad,
     SystemPrompt,
+    argument,
     load_samples,
+    option,
     parse_pairs,
     parse_scales,
 )
@@ -37,10 +39,9 @@ app = typer.Typer(
 
 Name = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="NAME",
         help="Name a data set, such as fed, or a part of one, such as holistic/coherence.",
-        show_default=False,
     ),
 ]
 
@@ -115,11 +116,7 @@ def get(
     name: Name,
     source: Annotated[
         Path | None,
-        typer.Option(
-            "--from",
-            help="Copy it from this folder or file instead of downloading it.",
-            show_default=False,
-        ),
+        option("--from", help="Copy it from this folder or file instead of downloading it."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Download without asking.")] = False,
     accept_changed: Annotated[
@@ -222,11 +219,8 @@ def convert(
     files: Files,
     out: Annotated[
         Path,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Write to this file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet.",
-            show_default=False,
+        option(
+            "--out", "-o", help="Write to this file: .jsonl, .jsonl.gz, .jsonl.zst or .parquet."
         ),
     ],
     format: Format = None,

@@ -8,26 +8,23 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli.arguments import CountedReplies, Json, KeyEnv
+from dialeval.cli.arguments import CountedReplies, Json, KeyEnv, argument, option
 
 
 def doctor(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(
+        argument(
             metavar="RUN",
             help="Check every byte of these runs. Without any, check the installation.",
-            show_default=False,
         ),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option(
-            "--judge",
+        option(
             metavar="MODEL",
             help="Ask this language model ten stored questions again: does it rate as it did, the"
             " same twice, and alike in other words?",
-            show_default=False,
         ),
     ] = None,
     samples: CountedReplies = None,

@@ -7,37 +7,33 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli.arguments import Quiet
+from dialeval.cli.arguments import Quiet, argument, option
 
 
 def export(
     run: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="RUN",
             help="Export this run, or these ratings: the file or URL of dialeval rate --db.",
-            show_default=False,
         ),
     ],
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to",
+        option(
             help="Choose the format: csv, jsonl or parquet; for a run also latex, markdown, dstc10"
             " (dialogue_id and one score), or one for another tool: langfuse, argilla, mlflow or"
             " wandb; for ratings also answers (one row per answer). Default: by the name of the"
-            " file, else csv.",
-            show_default=False,
+            " file, else csv."
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--out",
             "-o",
             help="Write to this file; for mlflow and wandb, to this folder. Default: standard"
             " output.",
-            show_default=False,
         ),
     ] = None,
     raw: Annotated[

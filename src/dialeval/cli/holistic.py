@@ -23,6 +23,8 @@ from dialeval.cli.arguments import (
     Retries,
     SystemKeyEnv,
     Timeout,
+    argument,
+    option,
     parse_pairs,
 )
 from dialeval.limits import USUAL
@@ -35,44 +37,34 @@ if TYPE_CHECKING:
 def holistic(
     systems: Annotated[
         list[str],
-        typer.Argument(
+        argument(
             metavar="SYSTEM",
             help="Judge these systems: openai:URL#MODEL, python:MODULE:FUNCTION, hf:MODEL,"
             " cmd:COMMAND, replay:FILE, or the name of a model (see: dialeval models).",
-            show_default=False,
         ),
     ],
     queries: Queries,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Store everything in this directory.", show_default=False),
-    ],
+    out: Annotated[Path, option("--out", "-o", help="Store everything in this directory.")],
     augment: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--with",
             help="Make variants by ws, ctg, eda or random (the paper's baseline), with"
             " options after a colon. Repeat for several. Default: ws and ctg, unless the queries"
             " have variants.",
-            show_default=False,
         ),
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--metric",
             "-m",
             help="Set options of coherence, fluency, diversity or consistency, such as"
             " consistency:model=roberta-large-mnli. Repeat for several.",
-            show_default=False,
         ),
     ] = None,
     preset: Annotated[
-        str,
-        typer.Option(
-            help="Take the models of this preset: paper (those of the papers) or default.",
-            show_default=False,
-        ),
+        str, option(help="Take the models of this preset: paper (those of the papers) or default.")
     ] = "",
     paraphrases: Annotated[
         int,
@@ -83,27 +75,18 @@ def holistic(
     ] = 1,
     calibration: Annotated[
         Path | None,
-        typer.Option(
-            help="Use the scale of coherence and fluency of this earlier directory.",
-            show_default=False,
-        ),
+        option(help="Use the scale of coherence and fluency of this earlier directory."),
     ] = None,
     set: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
+        option(
             help="Set an option of every system, given as NAME=VALUE (see: dialeval probe --help)."
-            " Repeat for several.",
-            show_default=False,
+            " Repeat for several."
         ),
     ] = None,
     name: Annotated[
         list[str] | None,
-        typer.Option(
-            "--name",
-            help="Show the systems under these names, one for each, in their order.",
-            show_default=False,
-        ),
+        option(help="Show the systems under these names, one for each, in their order."),
     ] = None,
     concurrency: AskedAtOnce = None,
     timeout: Timeout = 60.0,

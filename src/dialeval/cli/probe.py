@@ -23,6 +23,8 @@ from dialeval.cli.arguments import (
     Retries,
     SystemKeyEnv,
     Timeout,
+    argument,
+    option,
     parse_pairs,
 )
 from dialeval.limits import USUAL
@@ -31,26 +33,21 @@ from dialeval.limits import USUAL
 def probe(
     system: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="SYSTEM",
             help="Ask this system: openai:URL#MODEL, python:MODULE:FUNCTION, hf:MODEL,"
             " cmd:COMMAND, replay:FILE, or the name of a model (see: dialeval models).",
-            show_default=False,
         ),
     ],
     queries: Queries,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Store the probe in this directory.", show_default=False),
-    ],
+    out: Annotated[Path, option("--out", "-o", help="Store the probe in this directory.")],
     augment: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--with",
             help="Make variants by ws, eda or ctg, with options after a colon; random takes"
             " other queries of the file. Repeat for several. Default: ws, unless the queries have"
             " variants.",
-            show_default=False,
         ),
     ] = None,
     protocol: Annotated[
@@ -69,21 +66,14 @@ def probe(
     ] = 1,
     set: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
+        option(
             help="Set an option of the system, given as NAME=VALUE. openai: temperature, top_p,"
             " max_tokens, seed, system_prompt. Models: method (greedy, beam, sample), beams,"
             " top_k, top_p, temperature, max_new_tokens, seed. python: takes (messages, texts)."
-            " Repeat for several.",
-            show_default=False,
+            " Repeat for several."
         ),
     ] = None,
-    name: Annotated[
-        str,
-        typer.Option(
-            "--name", help="Show the system under this name in tables.", show_default=False
-        ),
-    ] = "",
+    name: Annotated[str, option(help="Show the system under this name in tables.")] = "",
     concurrency: AskedAtOnce = None,
     timeout: Timeout = 60.0,
     retries: Retries = None,
@@ -154,21 +144,19 @@ def probe(
 def show(
     run: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="RUN",
             help="Show this run of `dialeval score PROBE -m diversity -m consistency -o RUN`, or a"
             " probe that was not scored.",
-            show_default=False,
         ),
     ],
     top: Annotated[int, typer.Option(min=1, help="Show at most this many queries.")] = 10,
     order: Annotated[
         Literal["worst", "diversity", "consistency", "file"],
         typer.Option(
-            "--order",
             help="Choose the order. worst: contradictions first, then the answers that vary least."
             " diversity, consistency: lowest first. file: as they were asked. Variation is"
-            " measured by dispersion, or else by normalised entropy.",
+            " measured by dispersion, or else by normalised entropy."
         ),
     ] = "worst",
     full: Annotated[bool, typer.Option("--full", help="Show long answers in full.")] = False,

@@ -28,7 +28,7 @@ MORE_VARIANTS = (
 
 @contextmanager
 def asking_bar(*, quiet: bool = False) -> Iterator[Watch]:
-    """Questions that ended, how many a second, how many failed, and the time that is left."""
+    """Shows questions that ended, how many a second, how many failed, and the time left."""
     if quiet:
         yield lambda progress: None
     elif sys.stderr.isatty():
@@ -39,7 +39,7 @@ def asking_bar(*, quiet: bool = False) -> Iterator[Watch]:
 
 
 class _Speed:
-    """How fast a stage is, since it began."""
+    """The speed of a stage since it began."""
 
     def __init__(self) -> None:
         self._stage = ""
@@ -169,7 +169,7 @@ def show_failures(summary: ProbeSummary) -> None:
 
 
 def show_queries(queries: Sequence[ProbedQuery], top: int, full: bool = False) -> None:
-    """Texts that nobody would read to the end are cut, unless `full`."""
+    """Prints queries with their answers; long texts are cut, unless `full`."""
     for number, query in enumerate(queries[:top], 1):
         _show_query(number, query, _whole if full else shortened)
     if len(queries) > top:

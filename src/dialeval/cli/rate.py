@@ -11,11 +11,15 @@ import typer
 from dialeval.cli.arguments import (
     Columns,
     Format,
+    HostNames,
     LargestRecord,
+    Port,
     Quiet,
     SkipBad,
     SystemPrompt,
     Verbose,
+    argument,
+    option,
     parse_pairs,
 )
 from dialeval.limits import USUAL
@@ -31,42 +35,33 @@ MOST_PRINTED = 20
 def rate(
     files: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument(
             metavar="FILE",
             help="Name files or folders of dialogues, data sets, or runs. Without any, resume the"
             " job in --db.",
-            show_default=False,
         ),
     ] = None,
     qualities: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="Rate these qualities, each on its scale: overall:1-5,natural:1-3. The default"
-            f" scale is 1-5. Default: {DEFAULT_QUALITIES}; with --compare, which is better.",
-            show_default=False,
+            f" scale is 1-5. Default: {DEFAULT_QUALITIES}; with --compare, which is better."
         ),
     ] = None,
     describe: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Ask this about a quality: QUALITY=TEXT. Repeat for several.", show_default=False
-        ),
+        list[str] | None, option(help="Ask this about a quality: QUALITY=TEXT. Repeat for several.")
     ] = None,
     raters: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=1,
             max=10_000,
             help="Number of raters; each gets a link. A larger number later adds raters. Default:"
             " 3.",
-            show_default=False,
         ),
     ] = None,
     per_item: Annotated[
-        int,
-        typer.Option(
-            "--per-item", min=0, help="Number of raters of each dialogue; 0: all of them."
-        ),
+        int, typer.Option(min=0, help="Number of raters of each dialogue; 0: all of them.")
     ] = 0,
     db: Annotated[
         str,
@@ -94,38 +89,23 @@ def rate(
             min=0, max=0.5, help="Share of the dialogues that each rater sees a second time."
         ),
     ] = DEFAULT_SHARE,
-    title: Annotated[
-        str | None, typer.Option(help="Title of the pages.", show_default=False)
-    ] = None,
+    title: Annotated[str | None, option(help="Title of the pages.")] = None,
     instructions: Annotated[
         Path | None,
-        typer.Option(
-            help="Show this text file to raters before they begin.",
-            exists=True,
-            dir_okay=False,
-            show_default=False,
+        option(
+            help="Show this text file to raters before they begin.", exists=True, dir_okay=False
         ),
     ] = None,
     host: Annotated[
         str,
         typer.Option(help="Listen on this address. Any but loopback is open to other machines."),
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Listen on this port; 0 chooses a free one.")
-    ] = 8000,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name",
-            help="Also accept this host name in addresses. Repeat for several.",
-            show_default=False,
-        ),
-    ] = None,
+    port: Port = 8000,
+    name: HostNames = None,
     token: Annotated[
         str,
-        typer.Option(
-            help="Use this code in the organiser's link, 16 characters or more. Default: random.",
-            show_default=False,
+        option(
+            help="Use this code in the organiser's link, 16 characters or more. Default: random."
         ),
     ] = "",
     open_browser: Annotated[
@@ -135,19 +115,16 @@ def rate(
     map: Columns = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Rate N dialogues of each file or run, at random; with --compare, N pairs.",
-            show_default=False,
+        option(
+            min=1, help="Rate N dialogues of each file or run, at random; with --compare, N pairs."
         ),
     ] = None,
     spread: Annotated[
         str,
-        typer.Option(
+        option(
             metavar="METRIC",
             help="Choose the dialogues of --limit evenly over the range of this metric of the run,"
             " from its lowest to its highest score.",
-            show_default=False,
         ),
     ] = "",
     seed: Annotated[

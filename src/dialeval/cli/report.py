@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.arguments import Metrics, Quiet, Workers, usual_workers
+from dialeval.cli.arguments import Metrics, Quiet, Workers, argument, option, usual_workers
 
 if TYPE_CHECKING:
     from dialeval.progress import Progress
@@ -19,20 +19,16 @@ if TYPE_CHECKING:
 def report(
     runs: Annotated[
         list[str],
-        typer.Argument(
+        argument(
             metavar="RUN",
             help="Name a run, or several runs to show side by side, the old one first.",
-            show_default=False,
         ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Write the page to this HTML file.")
     ] = Path("report.html"),
     metric: Metrics = None,
-    title: Annotated[
-        str,
-        typer.Option(help="Use this heading. Default: the names of the runs.", show_default=False),
-    ] = "",
+    title: Annotated[str, option(help="Use this heading. Default: the names of the runs.")] = "",
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,

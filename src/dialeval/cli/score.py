@@ -32,6 +32,7 @@ from dialeval.cli.arguments import (
     SystemPrompt,
     Verbose,
     load_samples,
+    option,
     servers_of,
     show_estimate,
     show_spent,
@@ -48,43 +49,31 @@ def score(
     files: Files,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--metric",
             "-m",
             help="Score with this metric, with options after a colon: bleu:n=2 (see: dialeval"
             " metrics); or with a class in a file: ./my_metric.py:EchoRate. Repeat for several."
             " Default: judge.",
-            show_default=False,
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Store the run in this directory, or at this URL.",
-            show_default=False,
-        ),
+        Path | None, option("--out", "-o", help="Store the run in this directory, or at this URL.")
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing run.")
     ] = False,
     add: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="METRIC",
             help="Let this metric join a finished run, which is named in place of the files."
             " Nothing is scored again. Repeat for several.",
-            show_default=False,
         ),
     ] = None,
     calibration: Annotated[
         Path | None,
-        typer.Option(
-            "--calibration",
-            help="Use the scales of this earlier run, so that scores can be compared.",
-            show_default=False,
-        ),
+        option(help="Use the scales of this earlier run, so that scores can be compared."),
     ] = None,
     preset: Annotated[
         str,
@@ -106,19 +95,17 @@ def score(
     ] = "local",
     ray_address: Annotated[
         str,
-        typer.Option(
+        option(
             help="Use this cluster for --on ray: HOST:PORT or auto. Default: $RAY_ADDRESS, else"
-            " a new cluster on this machine.",
-            show_default=False,
+            " a new cluster on this machine."
         ),
     ] = "",
     workers: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=1,
             help="Use this many workers for --on ray. Default: one for each GPU or core of the"
             " cluster.",
-            show_default=False,
         ),
     ] = None,
     estimate: EstimateOnly = False,
@@ -216,9 +203,8 @@ def score(
 
 
 def _leave_out_pandas() -> None:
-    """Lets pyarrow make arrays without pandas. It imports pandas, if that is installed, for its
-    first array, which takes longer than reading ten dialogues; it asks once, and again when
-    somebody wants a frame."""
+    """Hides pandas while pyarrow makes its first array. pyarrow would import it then, which takes
+    longer than reading ten dialogues. It tries again when a data frame is wanted."""
     if "pandas" in sys.modules:
         return
     import pyarrow as pa
@@ -231,7 +217,7 @@ def _leave_out_pandas() -> None:
 
 
 class _NoPandas:
-    """While it is asked for modules, there is no pandas."""
+    """A finder of modules that finds no pandas."""
 
     @staticmethod
     def find_spec(fullname: str, path: object, target: object = None) -> None:

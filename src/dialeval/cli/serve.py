@@ -8,17 +8,16 @@ from typing import Annotated
 
 import typer
 
-from dialeval.cli.arguments import Quiet
+from dialeval.cli.arguments import HostNames, Port, Quiet, argument, option
 
 
 def serve(
     directories: Annotated[
         list[Path] | None,
-        typer.Argument(
+        argument(
             metavar="DIR",
             help="Show these runs, or the runs in these directories. Default: runs/ and the"
             " current directory.",
-            show_default=False,
         ),
     ] = None,
     host: Annotated[
@@ -28,25 +27,15 @@ def serve(
             " then need a token."
         ),
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Listen on this port; 0 chooses a free one.")
-    ] = 8000,
+    port: Port = 8000,
     token: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="Require this token in the address of the first visit. Default: none on loopback,"
-            " else a random one, which is printed.",
-            show_default=False,
+            " else a random one, which is printed."
         ),
     ] = None,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name",
-            help="Also accept this host name in addresses. Repeat for several.",
-            show_default=False,
-        ),
-    ] = None,
+    name: HostNames = None,
     open_browser: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,

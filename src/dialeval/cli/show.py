@@ -43,7 +43,7 @@ def show_answers(counts: Mapping[str, int]) -> None:
 
 
 def show_workers(workers: Mapping[str, int]) -> None:
-    """Who scored, where that was not this process alone, and what became of them."""
+    """Prints which workers scored, if any did, and how they ended."""
     if workers:
         lost = workers.get("lost", 0)
         replaced = f"; {count(lost, 'lost worker')} replaced" if lost else ""
@@ -63,7 +63,7 @@ def show_warnings(problems: Problems, verbose: bool) -> None:
 
 
 def show_check_report(report: CheckReport, every: bool) -> None:
-    """Each kind of problem on a line of its own, or each problem; then what the files hold."""
+    """Prints each kind of problem on a line, or each problem; then what the files hold."""
     problems = report.problems
     groups = [ProblemGroup((one,)) for one in problems] if every else grouped(problems)
     for group in groups:

@@ -97,7 +97,7 @@ def _that_fit(reports: Sequence[QualityRaters], width: int) -> Iterator[list[Qua
 
 
 def show_comparison(comparison: Comparison, every_pair: bool) -> None:
-    """The verdict last, where the eye rests. More than two sides: their order, by metric."""
+    """Prints the verdict last, where the eye rests; more than two sides with their order."""
     for warning in comparison.warnings:
         say(warning, stderr=True, style="yellow")
     samples = ", ".join(
@@ -131,7 +131,7 @@ def show_comparison(comparison: Comparison, every_pair: bool) -> None:
 
 
 def _show_decisions(comparison: Comparison) -> None:
-    """Last, and on standard output: what a build log ends with."""
+    """Prints the decisions last, on standard output: a build log ends with them."""
     if comparison.decisions:
         say()
     for decision in comparison.decisions:
@@ -152,7 +152,7 @@ def _show_standings(comparison: Comparison) -> None:
 
 
 def _show_preferences(comparison: Comparison) -> None:
-    """What people would prefer, by `judge`; between two sides also the answers that decide it."""
+    """Prints what people would prefer, by `judge`; for two sides also the deciding answers."""
     if comparison.preferences:
         say()
     for one in comparison.preferences:

@@ -108,7 +108,8 @@ Update = Callable[[int, "float | None"], None]
 
 
 def share_done(read_share: float | None, done: int, read: int) -> float | None:
-    """The share of the input that is done, where a part was read and a part of that is done."""
+    """Returns the share of the input that is done, where a part was read and a part of that is
+    done."""
     return None if read_share is None else min(1.0, read_share * done / read)
 
 
@@ -128,7 +129,7 @@ def progress_bar(what: str, *, quiet: bool = False, noun: str = "samples") -> It
 
 @contextmanager
 def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Progress]:
-    """For work whose steps are known: the yielded function takes how many of how many are done."""
+    """Shows work whose steps are known: the yielded function takes the steps done and in all."""
     with progress_bar(what, quiet=quiet, noun="steps") as update:
         yield lambda done, total: update(done, done / total if total else None)
 

@@ -14,29 +14,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from dialeval.cli.arguments import Json, Quiet
+from dialeval.cli.arguments import Json, Quiet, option
 
 if TYPE_CHECKING:
     from dialeval.training.recipe import Recipe
 
 Data = Annotated[
     list[Path],
-    typer.Option(
+    option(
         "--data",
         help="Learn from a DailyDialog folder, a file that `dialeval data formats` lists, or a data"
         " set by name. Repeat the option for more.",
-        show_default=False,
     ),
 ]
-Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Write the result here.", show_default=False)
-]
+Out = Annotated[Path, option("--out", "-o", help="Write the result here.")]
 Licence = Annotated[
     str | None,
-    typer.Option(
-        help="Name the licence of the data for the card; that of a data set by name is known.",
-        show_default=False,
-    ),
+    option(help="Name the licence of the data for the card; that of a data set by name is known."),
 ]
 RESUME = "Repeat the command to resume a training that was interrupted."
 
@@ -130,7 +124,7 @@ def _shared(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """What every recipe takes besides its own options."""
+    """Declares the options that every recipe takes besides its own."""
 
 
 def _train(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dialeval.cli.arguments import Json, Plot, Quiet, check_picture, save_picture
+from dialeval.cli.arguments import Json, Plot, Quiet, argument, check_picture, option, save_picture
 
 if TYPE_CHECKING:
     from dialeval.agreement.trend import Trend
@@ -16,26 +16,21 @@ if TYPE_CHECKING:
 def trend(
     runs: Annotated[
         list[str],
-        typer.Argument(
+        argument(
             metavar="RUN",
             help="Name runs, the oldest first, or a directory that holds runs, such as that of"
             " dialeval watch.",
-            show_default=False,
         ),
     ],
     metric: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--metric",
             "-m",
             help="Show this metric. Default: judge, or the only metric of the runs.",
-            show_default=False,
         ),
     ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option(help="Use only samples of this system.", show_default=False),
-    ] = None,
+    system: Annotated[str | None, option(help="Use only samples of this system.")] = None,
     alarm: Annotated[
         bool,
         typer.Option("--alarm", help="Exit with 1 if the last run is worse than those before."),

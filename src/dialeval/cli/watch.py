@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dialeval.cli.arguments import Columns, Format, Quiet, SkipBad, SystemPrompt, parse_pairs
+from dialeval.cli.arguments import (
+    Columns,
+    Format,
+    Quiet,
+    SkipBad,
+    SystemPrompt,
+    argument,
+    option,
+    parse_pairs,
+)
 
 if TYPE_CHECKING:
     from dialeval.watching import DayScored, Failed
@@ -15,23 +24,15 @@ if TYPE_CHECKING:
 
 def watch(
     folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER",
-            help="Score the files that are written to this folder.",
-            show_default=False,
-        ),
+        Path, argument(metavar="FOLDER", help="Score the files that are written to this folder.")
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Store the runs in this directory, one per day.")
     ] = Path("runs/live"),
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric",
-            "-m",
-            help="Score with this metric. Repeat for several. Default: judge.",
-            show_default=False,
+        option(
+            "--metric", "-m", help="Score with this metric. Repeat for several. Default: judge."
         ),
     ] = None,
     once: Annotated[

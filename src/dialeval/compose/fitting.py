@@ -36,8 +36,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from dialeval.compose.evidence import Evidence
-from dialeval.compose.gathering import Gathered, Ingredient
+from dialeval.compose.evidence import Evidence, Gathered, Ingredient
 from dialeval.errors import UsageError
 from dialeval.metrics.composition import (
     VALUE,

@@ -1,7 +1,7 @@
 """Tests a composition on data that it was not fitted on: fit on all data sets but one, try on
 that one.
 
-The relatives of the left-out set, which hold the same conversations (`gathering.py`), are left out
+The relatives of the left-out set, which hold the same conversations (`evidence.py`), are left out
 with it; neither their ratings nor their scales are seen. On the left-out set all samples are
 correlated. The composition is compared with the plain average of its terms, with each term alone,
 and with the other metrics of the runs, by Spearman's rho; the means are those of DSTC10
@@ -27,7 +27,7 @@ import numpy as np
 from dialeval.agreement.coefficient import Coefficient
 from dialeval.agreement.correlation import spearman
 from dialeval.agreement.dstc10 import RhoByQuality, flat_mean, two_level_mean
-from dialeval.compose.evidence import Evidence, composed
+from dialeval.compose.evidence import Evidence, Gathered, are_relatives, composed, gather
 from dialeval.compose.fitting import (
     OURS,
     PAPER,
@@ -39,7 +39,6 @@ from dialeval.compose.fitting import (
     fit,
     fit_warnings,
 )
-from dialeval.compose.gathering import Gathered, are_relatives, gather
 from dialeval.errors import UsageError
 from dialeval.metrics.composition import OVERALL, Chosen, Composition, Power
 from dialeval.progress import Progress, silent

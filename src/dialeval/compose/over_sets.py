@@ -1,7 +1,7 @@
 """Is a composition better than its rivals over data sets, what does it need, and why does it lose?
 
 Two methods are compared on left-out sets, where both have a correlation. What is drawn or turned
-round is a *family* of sets that share conversations (`gathering.py`): the qualities of one set go
+round is a *family* of sets that share conversations (`evidence.py`): the qualities of one set go
 up and down together, so that 43 pairs of set and quality are no 43 observations.
 
     value     mean of the differences, as `mean` weighs them: by set, or by pair of set and quality
@@ -26,16 +26,15 @@ import numpy as np
 from dialeval.agreement.arithmetic import Floats
 from dialeval.agreement.correlation import spearman
 from dialeval.agreement.dstc10 import RhoByQuality, flat_mean, two_level_mean
-from dialeval.compose.evidence import composed
+from dialeval.compose.evidence import Gathered, composed
 from dialeval.compose.fitting import FitOptions, compose
-from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import CRS, SINGLE, LeaveOneOut, try_on, weights_on
 from dialeval.metrics.composition import Composition
 
 Mean = Literal["by set", "by quality"]
 
 EXACT = 16
-"""Up to so many families every way to turn them round is tried."""
+"""Up to this many families, every combination of signs is tried."""
 
 DRAWS = 10_000
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Literal
+from typing import Any, Literal
 
 from dialeval.errors import UsageError, did_you_mean
 
@@ -115,6 +115,7 @@ def _scales(scale: Scale, *qualities: str) -> dict[str, Scale]:
 
 
 _ROWS = _rows()
+_FOLDERS: Mapping[Kind, str] = {"rated": "rated/", "corpus": "corpora/", "language": ""}
 _FED_TURN = {
     **_scales((0, 2), "Interesting", "Engaging", "Specific", "Relevant", "Correct"),
     **_scales((0, 2), "Semantically appropriate", "Fluent"),
@@ -172,11 +173,16 @@ def _convai2(name: str, file: str, items: int) -> Part:
     return Part(name, f"{file}.json", "convai2", items, _scales((1, 5), "eval_score"))
 
 
+def _dataset(kind: Kind, name: str, *, place: str = "", **facts: Any) -> Dataset:
+    """Returns an entry with its files. The folder is that of its kind, unless `place` names one."""
+    place = place or f"{_FOLDERS[kind]}{name}"
+    return Dataset(name, kind, place, files=_files(place), **facts)
+
+
 _ENTRIES = (
-    Dataset(
-        name="fed",
-        kind="rated",
-        place="rated/fed",
+    _dataset(
+        "rated",
+        "fed",
         summary="FED: answers and whole dialogues of Meena, Mitsuku and people",
         items="375 turns, 125 dialogues",
         citation="Mehri & Eskenazi 2020a",
@@ -184,12 +190,10 @@ _ENTRIES = (
         licence="not stated",
         raters="5",
         parts=(Part("all", "fed_data.json", "fed", 500, {**_FED_TURN, **_FED_DIALOGUE}),),
-        files=_files("rated/fed"),
     ),
-    Dataset(
-        name="usr-topical",
-        kind="rated",
-        place="rated/usr-topical",
+    _dataset(
+        "rated",
+        "usr-topical",
         summary="USR: 60 contexts of Topical-Chat, six answers each",
         items="360 turns",
         citation="Mehri & Eskenazi 2020b",
@@ -197,12 +201,10 @@ _ENTRIES = (
         licence="not stated",
         raters="3",
         parts=(Part("all", "tc_usr_data.json", "usr", 360, _USR),),
-        files=_files("rated/usr-topical"),
     ),
-    Dataset(
-        name="dstc10",
-        kind="rated",
-        place="rated/dstc10",
+    _dataset(
+        "rated",
+        "dstc10",
         summary="12 of the 14 development sets of DSTC10 track 5, in its form",
         items="24025 turns, 125 dialogues",
         citation="Zhang et al. 2021",
@@ -226,12 +228,10 @@ _ENTRIES = (
             _dstc10("humod", 9500, {**_scales((1, 5), "relevance"), "language_usage": (1, 3)}),
             _dstc10("dstc7", 9990, _scales((1, 5), "informativeness", "overall", "relevance")),
         ),
-        files=_files("rated/dstc10"),
     ),
-    Dataset(
-        name="dstc9",
-        kind="rated",
-        place="rated/dstc9",
+    _dataset(
+        "rated",
+        "dstc9",
         summary="DSTC9 track 3: whole dialogues of people with eleven systems",
         items="2080 dialogues",
         citation="Gunasekara et al. 2020",
@@ -241,12 +241,10 @@ _ENTRIES = (
         by_hand="the repository has ratings and dialogues in files of its own form; here they stand"
         " in one file, a dialogue a line, as `dialeval data formats` describes it (jsonl)",
         parts=(Part("all", "dialogues.jsonl", "jsonl", 2080, _DSTC9),),
-        files=_files("rated/dstc9"),
     ),
-    Dataset(
-        name="grade-dailydialog",
-        kind="rated",
-        place="rated/grade-dailydialog",
+    _dataset(
+        "rated",
+        "grade-dailydialog",
         summary="GRADE: answers of two systems to contexts of DailyDialog; only means are released",
         items="300 turns",
         citation="Huang et al. 2020",
@@ -254,12 +252,10 @@ _ENTRIES = (
         licence="not stated",
         raters="8 to 11",
         parts=(Part("all", "", "grade", 300, _scales((1, 5), "coherence")),),
-        files=_files("rated/grade-dailydialog"),
     ),
-    Dataset(
-        name="holistic",
-        kind="rated",
-        place="rated/holistic",
+    _dataset(
+        "rated",
+        "holistic",
         summary="HolisticEval: coherence, fluency, self-consistency and diversity of one system",
         items="700 turns, 1118 groups",
         citation="Pang et al. 2020",
@@ -288,12 +284,10 @@ _ENTRIES = (
             _diversity("diversity-ctg", "CTG"),
             Part("diversity-toy", "diversity_toy.txt", "holistic-toy", 918),
         ),
-        files=_files("rated/holistic"),
     ),
-    Dataset(
-        name="engage",
-        kind="rated",
-        place="rated/engage",
+    _dataset(
+        "rated",
+        "engage",
         summary="Predictive Engagement: generated and human answers to queries of DailyDialog",
         items="600 turns",
         citation="Ghazarian et al. 2020",
@@ -309,36 +303,30 @@ _ENTRIES = (
                 _scales((1, 5), "engagement"),
             ),
         ),
-        files=_files("rated/engage"),
     ),
-    Dataset(
-        name="dailydialog",
-        kind="corpus",
-        place="corpora/dailydialog",
+    _dataset(
+        "corpus",
+        "dailydialog",
         summary="conversations for learners of English, with acts and emotions",
         items="13118 dialogues",
         citation="Li et al. 2017",
         source="http://yanran.li/dailydialog",
         licence="CC BY-NC-SA 4.0",
         parts=(_daily("train", 11118), _daily("validation", 1000), _daily("test", 1000)),
-        files=_files("corpora/dailydialog"),
     ),
-    Dataset(
-        name="dailydialog++",
-        kind="corpus",
-        place="corpora/dailydialog++",
+    _dataset(
+        "corpus",
+        "dailydialog++",
         summary="turns of DailyDialog with right, adversarial wrong and random wrong responses",
         items="2170 contexts with 15 responses each, 7641 with right ones only",
         citation="Sai et al. 2020",
         source="https://github.com/iitmnlp/DailyDialog-plusplus",
         licence="MIT",
         by_hand="dev.json, test.json and data_positives.json from the repository of its authors",
-        files=_files("corpora/dailydialog++"),
     ),
-    Dataset(
-        name="empathetic",
-        kind="corpus",
-        place="corpora/empathetic",
+    _dataset(
+        "corpus",
+        "empathetic",
         summary="conversations about a feeling, one file for each of 32 emotions",
         items="24856 dialogues",
         citation="Rashkin et al. 2019",
@@ -346,12 +334,10 @@ _ENTRIES = (
         licence="CC BY-NC 4.0",
         by_hand="this form (columns Dialog_ID, Type, Actor, Text, Label) has no known address",
         parts=(Part("all", "", "empathetic", 24856),),
-        files=_files("corpora/empathetic"),
     ),
-    Dataset(
-        name="personachat",
-        kind="corpus",
-        place="corpora/personachat",
+    _dataset(
+        "corpus",
+        "personachat",
         summary="conversations of people who were given a persona: the validation set of ConvAI2",
         items="1000 dialogues",
         citation="Zhang et al. 2018",
@@ -359,12 +345,10 @@ _ENTRIES = (
         licence="not stated",
         by_hand="valid_other is part of what ParlAI downloads for its task convai2",
         parts=(Part("self", "valid_self_original_no_cands.txt", "personachat", 1000),),
-        files=_files("corpora/personachat"),
     ),
-    Dataset(
-        name="topical-chat",
-        kind="corpus",
-        place="corpora/topical-chat",
+    _dataset(
+        "corpus",
+        "topical-chat",
         summary="conversations of people about articles, every turn rated by the partner",
         items="1617 dialogues, 35143 turns",
         citation="Gopalakrishnan et al. 2019",
@@ -376,12 +360,10 @@ _ENTRIES = (
             _topical("valid_rare", 11692),
             _topical("test_rare", 11770),
         ),
-        files=_files("corpora/topical-chat"),
     ),
-    Dataset(
-        name="convai2-human",
-        kind="corpus",
-        place="corpora/convai2-human",
+    _dataset(
+        "corpus",
+        "convai2-human",
         summary="chats of people with the bots of ConvAI2, most of them rated by who chatted",
         items="4407 dialogues",
         citation="Dinan et al. 2019",
@@ -397,12 +379,10 @@ _ENTRIES = (
             _convai2("export-6", "export_2018-07-06_train", 723),
             _convai2("export-7", "export_2018-07-07_train", 1417),
         ),
-        files=_files("corpora/convai2-human"),
     ),
-    Dataset(
-        name="nli",
-        kind="language",
-        place="nli",
+    _dataset(
+        "language",
+        "nli",
         summary="pairs of sentences: entailment, neutral, contradiction (MNLI, SNLI, DECODE, ...)",
         items="102540 pairs",
         citation="Williams et al. 2018, and others",
@@ -413,11 +393,10 @@ _ENTRIES = (
             " the dialogue pairs from https://github.com/GU-CLASP/DNLI, DECODE's contradictions in"
             " the form of ProSeCCo (decode/contradictions.tsv: seg1, seg2, label)"
         ),
-        files=_files("nli"),
     ),
-    Dataset(
-        name="conceptnet",
-        kind="language",
+    _dataset(
+        "language",
+        "conceptnet",
         place="lexical/conceptnet",
         summary="facts of common sense (CN-100K), synonyms and antonyms",
         items="102400 facts",
@@ -425,7 +404,6 @@ _ENTRIES = (
         source="https://ttic.uchicago.edu/~kgimpel/commonsense.html",
         licence="CC BY-SA 4.0",
         by_hand="CN-100K in this form (relation, head, tail) has no known address",
-        files=_files("lexical/conceptnet"),
     ),
 )
 

@@ -155,7 +155,7 @@ def _compare(stored: Scores, here: Scores, tolerance: float) -> Iterator[Finding
 
 
 def example_scores(metrics: tuple[str, ...]) -> Scores:
-    """The scores of the first samples of the bundled example, computed now and not cached."""
+    """Returns the scores of the first samples of the bundled example, without a cache."""
     import dialeval
     from dialeval.examples import four_bots
 

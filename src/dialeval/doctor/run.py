@@ -15,11 +15,11 @@ from dialeval.errors import DialevalError
 from dialeval.runs.directory import RunDirectory
 from dialeval.runs.manifest import UNSEALED, check_files, read_manifest
 from dialeval.runs.run import Run, open_run
-from dialeval.runs.system_scores import ExactMean
+from dialeval.runs.table import ExactMean
 
 
 def examine_run(directory: Path) -> list[Finding]:
-    """What was found, in the order of the files; one that cannot be read ends the examination."""
+    """Returns the findings in the order of the files; a file that cannot be read ends the check."""
     unfinished = not (directory / "manifest.json").exists() and (directory / "job.json").exists()
     findings: list[Finding] = []
     try:

@@ -1,9 +1,11 @@
-"""A metric joins a finished run: `dialeval score --add METRIC RUN`.
+"""What is done with a run that exists already: a metric is added to it, or its samples are reused.
+
+`dialeval score --add METRIC RUN` adds a metric to a finished run:
 
     runs/first/adding/            a run of its own, by the new metrics over the samples of the first
     runs/first/adding/joined/     scores with the columns of both, and the manifest of both
 
-1. The new metrics are scored into `adding/`, like any run: in chunks, so that a killed one goes on.
+1. The new metrics are scored into `adding/`, like any run: in chunks, so that a killed one resumes.
 2. Both are joined, row by row, in `adding/joined/`. Its manifest is written last.
 3. The joined scores, then the joined manifest, take the place of the old ones; `adding/` goes.
 
@@ -11,18 +13,29 @@ A kill in 1 or 2 leaves the run as it was. A kill in 3 is put right by the same 
 other addition: `joined/` holds everything. What was there is not scored again: its columns are
 copied, and so are its records in the manifest, where `added` says what came later, and from which
 versions.
+
+`dialeval.score(..., known=RUN)` does not score the samples again that an earlier run holds. `Known`
+stands between a job and what scores its chunks: it passes on the samples of a chunk that are new,
+and takes the rows of the others, with raw values, from the earlier run. The result is the run that
+scoring everything would give, byte for byte. An earlier run serves only if its metrics, models,
+options and releases are those of the job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.engine.answers import AnswerCounts
+from dialeval.engine.chunk import Chunk, ScoredChunk, ThisProcess, count_again
 from dialeval.errors import JobError
-from dialeval.runs.directory import ADDING, RunDirectory
+from dialeval.metric import Metric
+from dialeval.runs.columns import raw_table, run_schema
+from dialeval.runs.directory import ADDING, RunDirectory, shard_bytes
 from dialeval.runs.manifest import NAME, file_records, sealed
 from dialeval.runs.run import Run
+from dialeval.runs.table import Pools
 from dialeval.storage import (
     PARQUET,
     atomic_path,
@@ -35,11 +48,12 @@ from dialeval.storage import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 JOINED = "joined"
 
 
 def adding_place(directory: Path) -> Path:
-    """Where new metrics of a run are scored."""
+    """Returns the directory in which new metrics of a run are scored."""
     return directory / ADDING
 
 
@@ -155,5 +169,66 @@ def _joined_manifest(
 
 
 def added_labels(run: Run) -> set[str]:
-    """The metrics that joined the run later."""
+    """Returns the metrics that joined the run later."""
     return {label for one in run.manifest.get("added", ()) for label in one["metrics"]}
+
+
+class Known:
+    """Scores what `run` does not hold, and takes the rest from it."""
+
+    def __init__(self, workers: ThisProcess, run: Run, metrics: Sequence[Metric]) -> None:
+        import pyarrow as pa
+
+        self._workers = workers
+        self._metrics = metrics
+        schema = run_schema(metrics)
+        batches = [batch.select(schema.names) for batch in run.batches()]
+        self._table: pa.Table = raw_table(pa.Table.from_batches(batches).cast(schema), metrics)
+        self._rows = {sample.digest(): row for row, sample in enumerate(run.samples())}
+
+    def score(
+        self, chunks: Iterator[Chunk], under_way: Callable[[int], None]
+    ) -> Generator[ScoredChunk, None, None]:
+        waiting: dict[int, Chunk] = {}
+        whole: list[Chunk] = []
+
+        def new() -> Iterator[Chunk]:
+            for chunk in chunks:
+                rest = [one for one in chunk.samples if one.digest() not in self._rows]
+                if rest:
+                    waiting[chunk.number] = chunk
+                    yield Chunk(chunk.number, rest, chunk.digest)
+                else:
+                    whole.append(chunk)
+
+        for scored in self._workers.score(new(), under_way):
+            yield self._joined(waiting.pop(scored.number), scored)
+        for chunk in whole:
+            yield self._joined(chunk, None)
+
+    def _joined(self, chunk: Chunk, scored: ScoredChunk | None) -> ScoredChunk:
+        """Returns the shard of a chunk: rows of the earlier run, and those that were scored."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        known = [one for one in chunk.samples if one.digest() in self._rows]
+        places = pa.array([self._rows[one.digest()] for one in known], pa.int64())
+        tables = [self._table.take(places)]
+        if scored is not None:
+            fresh = pq.read_table(pa.BufferReader(scored.shard))
+            tables.append(fresh.replace_schema_metadata(None))
+        old, new = iter(range(len(known))), iter(range(len(known), len(chunk.samples)))
+        order = [next(old if one.digest() in self._rows else new) for one in chunk.samples]
+        table = pa.concat_tables(tables).take(order).combine_chunks()
+        pools = scored.pools if scored else Pools(self._metrics)
+        pools.merge(count_again(known, self._metrics))
+        return ScoredChunk(
+            chunk.number,
+            len(chunk.samples),
+            shard_bytes(table, chunk.digest),
+            pools,
+            scored.counts if scored else AnswerCounts(),
+        )
+
+    def report(self) -> Mapping[str, Any]:
+        return self._workers.report()

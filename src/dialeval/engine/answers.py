@@ -1,4 +1,4 @@
-"""From questions to answers: duplicates dropped, the cache asked first, models loaded last.
+"""Answers questions: drops duplicates, asks the cache first, and loads models last.
 
 A model may need answers of other models before it can give its own: the scorer of PONE reads
 vectors of an encoder. Its questions go the same way as those of metrics, through the same cache, so
@@ -163,7 +163,7 @@ held in memory: with two texts each, and vectors of 768 numbers, 6 MB."""
 
 @dataclass(slots=True)
 class AnswerCounts:
-    """How the questions of a run were met; the difference between the lines is work saved."""
+    """Counts of questions by how they were answered; the differences are work saved."""
 
     asked: int = 0
     distinct: int = 0

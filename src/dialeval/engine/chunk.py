@@ -29,7 +29,7 @@ from dialeval.metric import Metric
 from dialeval.question import Answer, ModelSource, Question, TellingSource
 from dialeval.runs.columns import chunk_to_table
 from dialeval.runs.directory import shard_bytes
-from dialeval.runs.system_scores import Pools
+from dialeval.runs.table import Pools
 from dialeval.sample import Sample
 from dialeval.scores import Score
 from dialeval.text import NAMES, language_of
@@ -38,15 +38,15 @@ UNKNOWN = "mostly unknown word-pieces"
 
 
 @dataclass(frozen=True)
-class OutOfDepth:
-    """What the metrics of a run, and their models, can read."""
+class LanguageNotes:
+    """Finds samples in languages that the metrics of a run, or their models, cannot read."""
 
     source: ModelSource
     made_for: Mapping[str, Sequence[frozenset[str]]]
     """Label of a metric -> the languages of the metric and of each model, where they are known."""
 
     @classmethod
-    def of(cls, metrics: Sequence[Metric], source: ModelSource) -> OutOfDepth:
+    def of(cls, metrics: Sequence[Metric], source: ModelSource) -> LanguageNotes:
         def declared(metric: Metric) -> list[frozenset[str]]:
             models = [_languages(source, name) for name in metric.models().values()]
             return [languages for languages in (metric.languages, *models) if languages]
@@ -114,7 +114,7 @@ class ScoredChunk:
     shard: bytes
     pools: Pools
     counts: AnswerCounts
-    """How the questions of this chunk were met."""
+    """Counts of the questions of this chunk, by how they were answered."""
 
 
 class ThisProcess:
@@ -228,14 +228,14 @@ def note_languages(
     scores: Sequence[list[Score]],
 ) -> None:
     """Puts a note beside the scores of text that a metric is not made for."""
-    depth = OutOfDepth.of(metrics, source)
+    notes = LanguageNotes.of(metrics, source)
     particular = [m for m, metric in enumerate(metrics) if metric.models() or metric.languages]
     if not particular:
         return
     for s, sample in enumerate(samples):
         language = language_of_sample(sample)
         for m in particular:
-            scores[m][s] = depth.noted(metrics[m], sample, scores[m][s], language)
+            scores[m][s] = notes.noted(metrics[m], sample, scores[m][s], language)
 
 
 def _without_numbers(answers: Mapping[Question, Answer]) -> str | None:

@@ -18,10 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dialeval.engine.adding import added_labels
+from dialeval.engine.adding import Known, added_labels
 from dialeval.engine.answers import AnswerCache, AnswerCounts, Answerer, NoModels
 from dialeval.engine.chunk import Chunk, ThisProcess, count_again, fingerprints
-from dialeval.engine.known import Known
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.progress import Progress, silent
@@ -35,7 +34,7 @@ from dialeval.runs.columns import (
 from dialeval.runs.directory import RunDirectory
 from dialeval.runs.manifest import build_manifest, file_records
 from dialeval.runs.run import Run, open_run
-from dialeval.runs.system_scores import MetricSummary, PoolResults, Pools
+from dialeval.runs.table import MetricSummary, PoolResults, Pools
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, CalibrationKind, Signature, digest_of
 from dialeval.storage import PARQUET, atomic_path, record_digest
@@ -132,7 +131,7 @@ class Job:
         self._finish(range(self._shards), pools, data)
 
     def _start(self, more: Mapping[str, Any]) -> None:
-        """Begins the run, or continues the one that asked for the same."""
+        """Begins the run, or resumes one with the same job."""
         job = {
             "dialeval": __version__,
             "engine": self.engine,

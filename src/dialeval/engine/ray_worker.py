@@ -38,7 +38,7 @@ from dialeval.question import ModelSource
 from dialeval.runs.columns import calibrate_table, chunk_to_table, run_schema
 from dialeval.runs.directory import RunDirectory, read_whole, shard_bytes
 from dialeval.runs.manifest import file_records
-from dialeval.runs.system_scores import MetricSummary, Pools
+from dialeval.runs.table import MetricSummary, Pools
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, CalibrationKind, Score
 from dialeval.storage import PARQUET, atomic_path, sample_schema, table_to_samples

@@ -44,7 +44,7 @@ class MinimalPair:
 
 
 def behaviour_pairs(split: Literal["learn", "test"]) -> list[MinimalPair]:
-    """The pairs that may be learned from, or those to test with."""
+    """Returns the pairs that may be learned from, or those to test with."""
     text = Path(__file__).with_name("behaviour.jsonl").read_text(encoding="utf-8")
     records = [json.loads(line) for line in text.splitlines()]
     return [

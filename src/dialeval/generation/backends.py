@@ -42,7 +42,7 @@ ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|(?!I)[A-Za-z])\s*\.$")
 """A title or an initial: the sentence goes on. DailyDialog writes `p . m .`"""
 
 LINE_BREAKS = ("Ċ", "\n", "<0x0A>")
-"""How vocabularies write a line break: byte-level, plain, SentencePiece."""
+"""A line break in the vocabularies: byte-level, plain, SentencePiece."""
 WORD_STARTS = ("Ġ", "▁", " ")
 BLANK = "ĊčĠ▁ \n\r\t"
 

@@ -40,7 +40,7 @@ ROLE = re.compile(r"^(?:\s*(?:user|system|assistant|bot)\s*:)+", re.IGNORECASE)
 
 
 class Backend(Protocol):
-    """What a kind of model brings along: prompts, probabilities, ends, and how ids become text."""
+    """The parts of a kind of model: prompts, probabilities, ends, and how ids become text."""
 
     layout: Layout
     endings: Endings

@@ -1,4 +1,4 @@
-"""From the probabilities of a next token to whole texts: greedy, beams, diverse beams, sampling.
+"""Writes whole texts from probabilities of a next token: greedy, beams, diverse beams, sampling.
 
 One decoder serves every model that can write, so that they differ in their weights only. A model
 gives a `Reading`: one row of log-probabilities per text that is being written. `Endings` says where
@@ -37,7 +37,7 @@ from dialeval.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How texts are written; `count` of them, best first (samples: in the order drawn)."""
+    """The options of a search for `count` texts, best first (samples: in the order drawn)."""
 
     method: Literal["greedy", "beam", "diverse", "sample"] = "greedy"
     beams: int = 5

@@ -70,8 +70,8 @@ class ConceptNet:
         return tuple(self.words[other] for other in row if other != number)
 
     def hops(self, one: str, other: str, limit: int | None = None) -> int | None:
-        """The fewest edges from one word to the other; None where there is no way, or none of at
-        most `limit` edges. A word that is not here is 0 edges from itself."""
+        """Returns the fewest edges from one word to the other; None where there is no way, or none
+        of at most `limit` edges. A word that is not here is 0 edges from itself."""
         if one == other:
             return 0
         start, goal = self._numbers.get(one), self._numbers.get(other)

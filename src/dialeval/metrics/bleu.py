@@ -37,7 +37,7 @@ from dialeval.text import RUNS_TOGETHER, UNSPACED_LANGUAGES, language_of, runs_t
 
 LOG_0 = -9999999999
 FLOOR, ADD_K = 0.1, 1
-"""What sacreBLEU takes for ln 0, and adds in the ways of smoothing that add something."""
+"""The value that sacreBLEU takes for ln 0, and the values that two ways of smoothing add."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Bleu(Metric):
         return self._score([by_order[order] for order in range(1, self.n + 1)])
 
     def count(self, sample: Sample) -> list[int]:
-        """Words of response and reference, then matches and then n-grams of each order."""
+        """Returns words of response and reference, then matches and then n-grams of each order."""
         tokenizer = _tokenizer(self._tokenizer_for(sample))
         words = self._words(sample.response or "", tokenizer)
         references = [self._words(text, tokenizer) for text in sample.references]
@@ -123,7 +123,8 @@ class Bleu(Metric):
         return self._score(values, counts)
 
     def _precisions(self, matches: Sequence[int], totals: Sequence[int]) -> Iterator[float]:
-        """In percent, smoothed, up to the first order without n-grams (Chen and Cherry 2014)."""
+        """Yields smoothed precisions in percent, up to the first order without n-grams (Chen and
+        Cherry 2014)."""
         halvings = 1.0
         for order, (found, total) in enumerate(zip(matches, totals, strict=True), start=1):
             if self.smoothing == "add-k" and order > 1:

@@ -56,7 +56,7 @@ from dialeval.strict_json import Fields, read_object, shown
 Power = float | Literal["adaptive"]
 
 LEAST, MOST = 1 / 3, 1 / 2
-"""Where the largest weight lies by the adaptive rule."""
+"""The adaptive rule keeps the largest weight between these."""
 
 ADAPTIVE_POWERS = tuple(1 + step / 2 for step in range(19))
 """1 to 10. Beyond that only equal correlations keep the largest weight from rising to 1."""
@@ -165,7 +165,7 @@ class Term:
 
     @property
     def scaling(self) -> tuple[object, ...]:
-        """What decides about the values of the term, as a key."""
+        """Returns everything that decides about the values of the term, as a key."""
         ends = ((part, one.kind, one.low, one.high) for part, one in self.scales.items())
         return (self.spec, self.direction, *sorted(ends))
 
@@ -228,7 +228,7 @@ class Composition:
 
     @property
     def overall(self) -> Chosen:
-        """For data of which nothing is known: overall, else the mean over all qualities."""
+        """Returns weights for unknown data: those of overall, else the mean over all qualities."""
         found = [name for name in OVERALL if name in self.weights]
         if found:
             return Chosen(" and ".join(found), mean_weights([self.weights[n] for n in found]))

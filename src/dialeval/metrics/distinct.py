@@ -114,7 +114,7 @@ class DistinctPool:
             self._totals[order] += other._totals[order]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to another process has been counted."""
+        """Counts first, so that no texts are sent to another process."""
         self._count()
         return self.__dict__
 

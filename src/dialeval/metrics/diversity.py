@@ -53,7 +53,7 @@ def count_ngrams(responses: Iterable[str], n: int, mode: Mode) -> Counter[str]:
 
 
 def entropy(counts: Counter[str]) -> float | None:
-    """In nats; None of nothing."""
+    """Returns the entropy in nats; None if there are no n-grams."""
     total = counts.total()
     if not total:
         return None

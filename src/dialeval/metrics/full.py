@@ -24,21 +24,21 @@ RELEASED_LOOKBACK = 50
 class Full(Metric):
     """Unlikelihood of complaints as the next turn (FULL).
 
-    `full`: how unlikely is it that the user complains next? (De Bruyn et al., COLING 2022)
+    How unlikely is it that the user complains next? (De Bruyn et al., COLING 2022)
 
-        FULL(h, r) = - sum over follow-ups f of  log P(f | h, r)                              (Eq.
-        1)
+        FULL(h, r) = - sum over follow-ups f of  log P(f | h, r)                        (Eq. 1)
 
     h is the dialogue so far, r the response, and f one of five things that people say after a bad
     answer, such as "What are you trying to say?". The paper adds up log-likelihoods and reports
     positive correlations; with true log-likelihoods that needs the minus, so that higher is better.
 
-    mode=paper     the equation: total log-likelihood of each of the five follow-ups mode=released
-    the authors' package 0.0.3: the mean *perplexity*, exp(mean negative log-likelihood
-                   with the end token), of four follow-ups, because a missing comma joins two of
-                   them; the dialogue is cut on the right, so a long one loses the response itself
+    mode=paper     the equation: total log-likelihood of each of the five follow-ups
+    mode=released  the authors' package 0.0.3: the mean *perplexity*, exp(mean negative
+                   log-likelihood with the end token), of four follow-ups, because a missing comma
+                   joins two of them; the dialogue is cut on the right, so a long one loses the
+                   response itself
 
-    Where the dialogue as a whole is judged there is no r, and h holds all of its turns.
+    If the dialogue as a whole is judged, there is no r, and h holds all of its turns.
     """
 
     name = "full"
@@ -114,9 +114,8 @@ class FollowUpContrast(Metric):
     `follow-up-contrast`: is praise a likelier next turn than complaint? (dialeval's own)
 
         contrast(h, r) = mean over positive f of l(f) - mean over negative f of l(f)
-        l(f)           = 1/|f| * log P(f | h, r)              mean log-probability of a token of f
-                         ... - 1/|f| * log P(f)               with relative=true: what the dialogue
-                         adds
+        l(f)           = 1/|f| * log P(f | h, r)        mean log-probability of a token of f
+                         ... - 1/|f| * log P(f)         with relative=true: the dialogue's share
 
     FULL looks at complaints alone, and a small language model finds every follow-up likelier after
     a short or an odd dialogue. The difference between praise and complaint cancels what they share.

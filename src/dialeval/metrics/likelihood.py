@@ -21,7 +21,7 @@ from dialeval.sample import Sample
 from dialeval.scores import PartValue, Score
 
 RELEASED_EMPTY = -1e6
-"""What the authors' code gives an empty response."""
+"""The score that the authors' code gives an empty response."""
 
 TOKEN_PARTS = (
     Part("log_probs", "log-probability of each token", many=True),
@@ -141,7 +141,7 @@ class Fluency(Metric):
             return Score.missing("empty response")
         tokens = TokenLogProbs.read(answers[0])
         if self.mode == "released":
-            # What nothing predicts is NaN in the answer; the released mean leaves it out.
+            # A token that nothing predicts is NaN in the answer; the released mean leaves it out.
             tokens = TokenLogProbs(tokens.log_probs[1:], tokens.spans[1:], tokens.cut)
             if not len(tokens):
                 return Score.missing("one token")

@@ -72,7 +72,7 @@ def windows(answer: str, words: int = WINDOW, whole: int = WINDOW) -> Windows:
 
 
 def _pieces(answer: str, words: int) -> list[list[Span]]:
-    """All windows of a long answer, as the places of their words."""
+    """Returns all windows of a long answer, as the places of their words."""
     found = [match.span() for match in re.finditer(r"\S+", answer)]
     sentences: list[list[Span]] = []
     end = 0
@@ -105,7 +105,8 @@ def by_answer(cut: Sequence[Windows], found: Iterable[Item]) -> list[list[Item]]
 
 
 def of_windows(values: Sequence[float]) -> float:
-    """The value of an answer by those of its windows: two thirds the mean, one third the worst."""
+    """Returns the value of an answer by those of its windows: two thirds the mean, one third the
+    worst."""
     if len(values) == 1:
         return values[0]
     return (2.0 * math.fsum(values) / len(values) + min(values)) / 3.0

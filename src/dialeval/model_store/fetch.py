@@ -31,10 +31,10 @@ from dialeval.model_store.catalogue import (
     Wheels,
     find_entry,
 )
-from dialeval.model_store.gguf import convert_gguf
 from dialeval.model_store.hub import fetch_hub, parse_hub
 from dialeval.model_store.locate import Located, locate, wheel_directory
 from dialeval.model_store.store import (
+    convert_gguf,
     is_kept_as_gguf,
     prepared,
     wheel_fingerprint,

@@ -26,15 +26,16 @@ from dialeval.model_store.catalogue import (
     Wheels,
     find_entry,
 )
-from dialeval.model_store.gguf import converted, gguf_fingerprint
 from dialeval.model_store.hub import commit_of, damaged, find_snapshot, parse_hub
 from dialeval.model_store.presets import PRESETS, TRAINED
 from dialeval.model_store.scorer_directory import read_scorer, scorer_base
 from dialeval.model_store.store import (
     RECORD,
     KnownDigests,
+    converted,
     damage,
     fingerprint_of,
+    gguf_fingerprint,
     is_kept_as_gguf,
     read_record,
     wheel_fingerprint,

@@ -320,8 +320,8 @@ class Writer:
         return Written(whole, first, answered, len(turns) - len(kept) + max(0, -room))
 
     def write_choices(self, question: Choose) -> list[list[Written]]:
-        """The prompt of a `Choose` with each spelling of each choice behind it. Only the last token
-        differs, so that all of them are read in one go."""
+        """Returns the prompt of a `Choose` with each spelling of each choice behind it. Only the
+        last token differs, so that all of them are read in one go."""
         text = self._segments.text
         if template_text(self._tokenizer):
             marks = self._segments.marker
@@ -401,7 +401,7 @@ class Writer:
 def choice_tokens(
     choices: Sequence[str], tokenise: Callable[[str], Sequence[int]]
 ) -> list[list[int]]:
-    """The tokens that stand for each choice: every spelling of it that is a single token."""
+    """Returns the tokens for each choice: every spelling of it that is a single token."""
     found = []
     for choice in choices:
         forms = [tuple(tokenise(form)) for form in spellings(choice)]

@@ -27,7 +27,7 @@ from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
 from dialeval.errors import JobError, UsageError
-from dialeval.model_store.gguf import converted
+from dialeval.model_store.store import converted
 from dialeval.models import causal_lm
 from dialeval.models.causal_lm import CausalLM, exact
 from dialeval.models.layout import choice_tokens
@@ -48,7 +48,7 @@ USER, BOT = "<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
 
 
 def load(gguf: Path, *, device: str = "auto") -> Quantised:
-    """The model in a GGUF file, for questions of both kinds."""
+    """Returns the model in a GGUF file, for questions of both kinds."""
     return Quantised(gguf, device)
 
 

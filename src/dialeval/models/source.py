@@ -116,7 +116,8 @@ class Models:
 
 @contextmanager
 def _told_plainly(found: Located) -> Iterator[None]:
-    """A model that nobody checked before can fail in any way when its files are damaged."""
+    """Reports any failure to load as one error: damaged files of an unchecked model fail in many
+    ways."""
     try:
         yield
     except (DialevalError, MemoryError, ImportError):

@@ -151,7 +151,7 @@ class Stack(nn.Module):
 
 
 class Embeddings(nn.Module):
-    """What a token is, where it stands and which of two texts it belongs to, added up."""
+    """The sum of three vectors: of the token, of its position, and of the text that it is in."""
 
     def __init__(self, config: Any) -> None:
         super().__init__()

@@ -41,7 +41,7 @@ class Linear(torch.nn.Linear):
         self.scale = 1.0
 
     def carry(self, down: torch.Tensor, up: torch.Tensor, scale: float) -> None:
-        """From now on this layer is one whose weights are W + scale * up down."""
+        """Puts an adapter on this layer: from now on its weights are W + scale * up down."""
         self.down, self.up, self.scale = down, up, scale
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -54,7 +54,7 @@ class Scale:
 
 
 def data_range(values: Iterable[float], *, margin: float = 0.04) -> Range:
-    """From the least to the greatest value with a margin; never empty, also for equal values."""
+    """Returns the range of the values with a margin; it is never empty, even for equal values."""
     found = [value for value in values if drawable(value)]
     if not found:
         return 0.0, 1.0
@@ -272,7 +272,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Where a chart with two axes puts its points, and everything around them."""
+    """A chart with two axes: the scales that place its points, and everything drawn around them."""
 
     x: Scale
     y: Scale

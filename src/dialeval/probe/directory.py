@@ -154,7 +154,7 @@ class ProbeDirectory:
         return True
 
     def begin(self, settings: Mapping[str, Any], tally: Tally) -> None:
-        """From here on the directory is a probe; the queries are there before."""
+        """Writes the settings, which make the directory a probe; the queries are there before."""
         self.exchanges.unlink(missing_ok=True)
         (self.path / SAMPLES).unlink(missing_ok=True)
         about = {"probe_format": PROBE_FORMAT, "dialeval": __version__}

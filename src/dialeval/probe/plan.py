@@ -41,10 +41,10 @@ from dialeval.systems.system import INSTRUCTIONS, with_speakers
 Protocol = Literal["diversity", "consistency", "both", "holistic"]
 ORIGINAL = "original"
 GIVEN = "given"
-"""Who made the variants that came with a file of queries."""
+"""The augmenter that is named for variants that came with a file of queries."""
 
 PLAIN, BASELINE = "plain", "random"
-"""Whose column an answer without a variant is in, and the augmenter that only gives a baseline."""
+"""The column of answers without a variant, and the augmenter that only gives a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,8 @@ class ProbePlan:
         return [variant for group in groups for variant in group[: self.paraphrases]]
 
     def groups(self, query: Query) -> dict[str, list[QueryVariant]]:
-        """The variants that belong together: all of them, or (holistic) those of an augmenter."""
+        """Returns the variants that belong together: all of them, or (holistic) those of an
+        augmenter."""
         found: dict[str, list[QueryVariant]] = {}
         for variant in query.variants:
             by = (variant.by or GIVEN) if self.protocol == "holistic" else ""
@@ -145,12 +146,12 @@ FEWEST_ANSWERS = 2
 
 @dataclass
 class Gaps:
-    """What could not become part of a sample because replies are missing."""
+    """Counts of what could not become part of a sample, because replies are missing."""
 
     first: int = 0
     """Queries without an answer of their own (holistic)."""
     variants: int = 0
-    """Wordings that are missing in a sample of diversity."""
+    """Variants that are missing in a sample of diversity."""
     diversity: int = 0
     """Queries without a sample of diversity."""
     consistency: int = 0
@@ -228,7 +229,7 @@ def _blank(query: Query, kind: str, system: str) -> Sample:
 
 @dataclass(frozen=True)
 class SampleKind:
-    """What a sample of a probe is for; `by` is the augmenter, where groups are told apart."""
+    """The purpose of a sample of a probe; `by` is the augmenter, if groups are told apart."""
 
     kind: Literal["first", "diversity", "consistency"]
     by: str = ""

@@ -28,7 +28,7 @@ from dialeval.probe.exchange import Exchange, Recording, ask_all, write_exchange
 from dialeval.probe.plan import ORIGINAL, Ask, Gaps, ProbePlan, Protocol, kind_of, samples_of
 from dialeval.systems.system import System
 
-# What became of a probe, counted: for people, and for the exit code.
+# The result of a probe in numbers: for people, and for the exit code.
 
 EXAMPLES = 3
 """Failures of one kind that are shown."""
@@ -46,7 +46,7 @@ class FailureCount:
 
 @dataclass(frozen=True)
 class ProbeSummary:
-    """What became of a probe.
+    """The result of a probe.
 
     asked     questions that were put now; the other replies were there already
     answered  questions that have a reply
@@ -111,7 +111,7 @@ DEFAULT_AUGMENTER = "ws"
 
 @dataclass(frozen=True, slots=True)
 class ProbeProgress:
-    """How far a probe is: queries that have variants, or questions that ended, and failed."""
+    """The progress of a probe: queries that have variants, or questions that ended, and failed."""
 
     stage: Literal["augmenting", "asking"]
     done: int

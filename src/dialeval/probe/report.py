@@ -69,7 +69,7 @@ class ProbedQuery:
 
     @property
     def different(self) -> int:
-        """How many of the answers to the variants differ from each other."""
+        """Returns the number of different answers to the variants."""
         return len({said.response for said in self.answers})
 
     @property

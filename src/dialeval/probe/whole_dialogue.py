@@ -25,8 +25,8 @@ from dialeval.readers.source import Source
 from dialeval.sample import Sample
 
 SETTINGS, PROBES = "holistic.json", "probes"
-"""What the directory is known by, and the folder of its probes. They are not in `holistic`, because
-every file that is read is shown to this reader, and `holistic` takes long to import."""
+"""The file that marks such a directory, and the folder of its probes. They are not in `holistic`,
+which takes long to import, because every file that is read is shown to this reader."""
 
 
 def recognises(source: Source) -> bool:

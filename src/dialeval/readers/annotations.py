@@ -86,7 +86,8 @@ def _sample(
     place: Place,
     options: ReadOptions,
 ) -> Iterator[Sample]:
-    """A sample of the texts and the answers; the id of the texts wins over that of the tool."""
+    """Yields a sample of the texts and the answers; the id of the texts wins over that of the
+    tool."""
     errors = place.problems.errors
     flat = {"id": record.get("id"), **_mapping(texts)}
     flat.pop("ratings", None)
@@ -120,7 +121,8 @@ def _number(
 
 
 def _rater(value: object) -> str:
-    """The id of a person, also where the tool writes all about them: `{"id": 3, "email": ...}`."""
+    """Returns the id of a person, also where the tool writes all about them: `{"id": 3, "email":
+    ...}`."""
     return str(value.get("id", "")) if isinstance(value, dict) else str(value or "")
 
 

@@ -120,7 +120,7 @@ def _sources(paths: Sequence[PathLike | Any], limits: Limits) -> Iterator[tuple[
 
 
 def _instead(given: object) -> str:
-    """Returns what to write for things that are nearly readable."""
+    """Returns advice for values that are nearly readable."""
     if hasattr(given, "collect"):
         return ". Call its collect() first"
     if not isinstance(given, Mapping):
@@ -176,9 +176,9 @@ def _unique(label: str, taken: set[str]) -> str:
 
 
 def detect(source: Source, without: str = "", columns: Collection[str] = ()) -> Reader:
-    """Returns the reader for this source, if need be another one than the plugin that failed on it;
-    `UnreadableError` where there is none. `columns` are the fields that the user has mapped: who
-    says where the response is has a plain file, who says where the messages are has a chat."""
+    """Returns the reader for this source, but not the plugin `without`, which failed on it; raises
+    `UnreadableError` if there is none. `columns` are the fields that the user has mapped: a mapped
+    response means a plain file, and mapped messages mean a chat."""
     in_columns = is_arrow(source)
     if not in_columns and not source.is_directory and not source.head.strip():
         raise UnreadableError("the file is empty")

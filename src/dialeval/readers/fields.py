@@ -31,7 +31,7 @@ SPEAKERS = {
     "model": "system",
     "bot": "system",
 }
-"""What data sets call the two sides, and what we call them."""
+"""The names of the two sides in data sets -> our names."""
 
 _PREFIX = re.compile(r"(User|System):[ \t]*", re.IGNORECASE)
 
@@ -106,7 +106,8 @@ def texts(value: object, field: str, place: Place) -> tuple[str, ...]:
 
 
 def turns_of_lines(lines: Iterable[str]) -> tuple[Turn, ...]:
-    """Turns from lines. If every line starts with `User:` or `System:` those name the speakers."""
+    """Returns turns from lines. If every line starts with `User:` or `System:` those name the
+    speakers."""
     spoken = [text for line in lines if (text := line.strip())]
     if not spoken or not _PREFIX.match(spoken[0]):
         return tuple([Turn(line) for line in spoken])

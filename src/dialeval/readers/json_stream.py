@@ -52,7 +52,7 @@ WRAPPERS = (
     "data", "items", "records", "rows", "results", "examples", "samples", "logs", "traces", "runs",
     "spans", "chats", "dialogues", "dialogs", "conversations",
 )  # fmt: skip
-"""What services and people call the list of records that a file is."""
+"""The keys under which services and people store the list of records."""
 _WRAPPED = re.compile(r'"(?:' + "|".join(WRAPPERS) + r')"\s*:\s*\[\s*[{\[]')
 _TURN = {"from", "role", "value", "speaker", "author", "lc", "message.role"}
 """By these, the elements of a list are turns of one conversation."""

@@ -57,8 +57,8 @@ def load(
     limit: int | None = None,
     seed: int | None = None,
 ) -> Samples:
-    """Samples from files, folders, `-` (standard input) or data sets by name (`fed`), and from
-    lists of dicts, data frames (pandas, polars), Arrow tables and `datasets.Dataset`.
+    """Returns samples from files, folders, `-` (standard input) or data sets by name (`fed`), and
+    from lists of dicts, data frames (pandas, polars), Arrow tables and `datasets.Dataset`.
 
     format   name of a reader; None: found from the content of each file
     columns  field -> its name in the files: {"response": "bot_answer"}
@@ -88,7 +88,7 @@ def load(
 
 
 def check_system_prompt(system_prompt: SystemPrompt, formats: Set[str]) -> None:
-    """Raises `UsageError` where something is asked for that no file of these formats has."""
+    """Raises `UsageError` if system prompts are wanted, and no file is of a format with any."""
     if system_prompt != "leave-out" and formats.isdisjoint((*LOGS, "transcript")):
         raise UsageError(
             f"system_prompt={system_prompt!r} is for chat logs ({', '.join(LOGS)}, transcript),"
@@ -135,7 +135,7 @@ def read_options(
 
 
 class Named(Protocol):
-    """What is read from a file: it has an id that is unique over all files."""
+    """The interface of what is read from a file: it has an id that is unique over all files."""
 
     @property
     def id(self) -> str: ...
@@ -237,12 +237,12 @@ class Samples(FromFiles[Sample]):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What was found wrong in the last pass, or so far in this one: the first 1000 each."""
+        """The problems of the last pass, or so far of this one: the first 1000 of each kind."""
         return tuple(self.counts.kept)
 
     @property
     def skipped(self) -> int:
-        """How many records were left out because of errors in them."""
+        """The number of records that were left out because of errors."""
         return self.counts.skipped
 
     def fraction(self) -> float | None:

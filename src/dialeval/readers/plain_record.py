@@ -108,7 +108,7 @@ def maker(label: str, options: ReadOptions) -> Maker:
 def renamed(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
     """Returns the record with the user's column names replaced by ours. What they replace is not
     used."""
-    replaced = {*columns, *_rivals(columns)}
+    replaced = {*columns, *_other_names(columns)}
     result = {
         key: value
         for key, value in record.items()
@@ -120,7 +120,7 @@ def renamed(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, 
     return result
 
 
-def _rivals(columns: Mapping[str, str]) -> tuple[str, ...]:
+def _other_names(columns: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the other names of what the user has named."""
     return (
         *(ANSWERS if "response" in columns else ()),
@@ -169,7 +169,7 @@ def without_path(column: str, names: Collection[str]) -> str:
 def unread(names: Collection[str], columns: Mapping[str, str]) -> list[str]:
     """Returns the names of a record that are not read: unknown ones, and those with a better one
     beside them."""
-    known = NAMES - {*_rivals(columns)}
+    known = NAMES - {*_other_names(columns)}
     if "response" in names or "response" in columns:
         known -= {*ANSWERS}
     for group in (ANSWERS, PROMPTS, DIALOGUES):

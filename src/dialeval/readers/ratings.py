@@ -1,4 +1,4 @@
-"""What people said: values, columns of tables that hold them, and scales that are known.
+"""Ratings: values, columns of tables that hold them, and scales that are known.
 
 Values are checked: they are numbers, finite, within their scale, one per rater.
 

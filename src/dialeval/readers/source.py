@@ -1,4 +1,4 @@
-"""Where samples come from: a file, a URL, a directory or standard input, as text and line by line.
+"""The source of samples: a file, a URL, a directory or standard input, as text and line by line.
 
     source = Source("chats.jsonl.zst")            # "-" is standard input
     for number, line in source.lines(place): ...
@@ -35,7 +35,7 @@ from dialeval.remote import is_url, open_url
 PathLike = str | os.PathLike[str]
 
 HEAD = 1 << 16
-"""How much of the start of a file decides on its format."""
+"""The number of bytes at the start of a file that decide on its format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Source:
         self.path = Path(path)
         self.name = "<stdin>" if self.is_stdin else os.fspath(path)
         self.label = label or ("stdin" if self.is_stdin else stem(self.path))
-        """What ids are made from where the format has none: the name without its endings."""
+        """The name without its endings: ids are made from it if the format has none."""
         self._stream: IO[bytes] | None = None
         self._start = b""
         self._size = 0
@@ -73,14 +73,14 @@ class Source:
         """Characters or rows that left this source in this pass."""
         self._unread = 0
         self.known_columns: frozenset[str] | None = None
-        """What `containers.columns` found here."""
+        """The result of `containers.columns`."""
         self.span: Span | None = None
         """The part that is read; by default everything."""
         self.remark: tuple[str, str] | None = None
-        """What is to be told of the folder that it came from: its name, and what."""
+        """A remark on the folder that the file came from: the folder's name, and the remark."""
 
     def beside(self, path: PathLike, label: str = "") -> Source:
-        """Another file that belongs to this input, with the same limits."""
+        """Returns another file that belongs to this input, with the same limits."""
         return Source(path, label, self.limits)
 
     @cached_property

@@ -37,7 +37,7 @@ By = Literal["system"]
 
 DEFAULT_METRIC = "judge"
 MEANS_LOW = "low: "
-"""How the summary of a part begins if it says what is wrong where the part is low."""
+"""The beginning of the summary of a part that says what is wrong if the part is low."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class RankedAnswers:
         }
 
     def to_html(self) -> str:
-        """One page in the look of the report, without a script."""
+        """Returns one page in the look of the report, without a script."""
         from markupsafe import Markup
 
         style = stylesheet("report.css")
@@ -156,7 +156,7 @@ class RankedAnswers:
 def worst(
     run: Run | str | Path, metric: str | None = None, *, by: By | None = None, n: int = 10
 ) -> RankedAnswers:
-    """The `n` answers with the worst scores, or those of each system with `by="system"`.
+    """Returns the `n` answers with the worst scores, or those of each system with `by="system"`.
 
     Without a metric, `judge`; if the run does not have it, its only metric.
     """
@@ -166,7 +166,7 @@ def worst(
 def best(
     run: Run | str | Path, metric: str | None = None, *, by: By | None = None, n: int = 10
 ) -> RankedAnswers:
-    """The `n` answers with the best scores; see `worst`."""
+    """Returns the `n` answers with the best scores; see `worst`."""
     return _ranked("best", run, metric, by, n)
 
 
@@ -223,7 +223,7 @@ def _record(run: Run, metric: str | None) -> Mapping[str, Any]:
 
 
 def _order(run: Run, record: Mapping[str, Any], scores: Floats, end: End) -> list[int]:
-    """The rows that have a score, the most extreme first."""
+    """Returns the rows that have a score, the most extreme first."""
     towards = 1.0 if (end == "worst") == (record["direction"] == "higher") else -1.0
     there = np.flatnonzero(~np.isnan(scores))
     keys = [towards * scores[there]]

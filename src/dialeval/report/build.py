@@ -51,12 +51,12 @@ SAMPLE = 1000
 MOST_PAIR_PICTURES = 3
 
 Stage = Callable[[str], "Progress | None"]
-"""Tells the name of the work that begins, and returns what to tell about how far it is."""
+"""Called with the name of each stage; returns the function that hears the progress of it."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, for people and programs."""
+    """The report that was written, for people and programs."""
 
     path: str
     bytes: int

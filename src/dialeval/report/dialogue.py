@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from dialeval.metrics.diversity import count_ngrams
 
-# What stands behind a score, from the parts that a run keeps with it.
+# The reasons for a score, from the parts that a run keeps with it.
 
 SHADES = (2.0, 4.0, 6.0, 8.0, 11.0)
 """Nats of surprise from which a word is shaded one step more: 2 is one chance in 7, 4 in 55, 6 in
@@ -187,7 +187,7 @@ def numbers(metric: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[ScoreB
 
 
 def bars(named: Sequence[tuple[str, float]]) -> tuple[ScoreBar, ...]:
-    """On one scale that includes 0."""
+    """Returns bars on one scale that includes 0."""
     values = [value for _, value in named]
     low, high = min([0.0, *values]), max([0.0, *values])
     room = (high - low) or 1.0
@@ -239,14 +239,14 @@ class MetricView:
 
     @property
     def shows(self) -> bool:
-        """Is there anything to see beside the number?"""
+        """Whether there is anything to see besides the number."""
         found = (self.words, self.follow_ups, self.pairs, self.ngrams, self.contributions)
         return any(found) or bool(self.numbers)
 
 
 @dataclass(frozen=True)
 class RatingView:
-    """What people said of one quality; `values` as given, None for silence."""
+    """The ratings of one quality; `values` as given, None for no rating."""
 
     quality: str
     mean: float | None
@@ -256,7 +256,7 @@ class RatingView:
 
 @dataclass(frozen=True)
 class CommentView:
-    """What a rater wrote; `rater` is empty where nobody knows."""
+    """The comment of a rater; `rater` is empty if unknown."""
 
     rater: str
     text: str

@@ -124,7 +124,7 @@ def _without(side: Side, labels: Collection[str]) -> Side:
 
 
 def read_rows(run: Run, rows: Sequence[int], labels: Sequence[str]) -> dict[int, dict[str, Any]]:
-    """Some rows of a run with the columns of some metrics, by their number."""
+    """Returns some rows of a run with the columns of some metrics, by their number."""
     samples = sample_schema().names
     with open_parquet(run.score_files[0]) as file:
         names = file.schema_arrow.names
@@ -201,7 +201,7 @@ def _joined_entries(
         yield Entries(level.level, rows, systems, scores)
 
 
-# Which dialogues a report shows: all of a small run; of a large one the best, the worst, those
+# The dialogues that a report shows: all of a small run; of a large one the best, the worst, those
 # that changed most, and a random part.
 
 SHOWN_EXTREMES = 3

@@ -209,7 +209,7 @@ def _fixed() -> dict[str, Any]:
 
 
 def source_hash(text: str) -> str:
-    """How a policy names a style sheet or a script that it allows."""
+    """Returns the name by which a policy allows a style sheet or a script."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 

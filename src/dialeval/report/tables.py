@@ -179,9 +179,9 @@ def _clusters(comparison: Comparison | None) -> dict[tuple[str, str, str], int]:
 
 MOST_PLOTS = 8
 MOST_POINTS = 400
-"""In a scatter plot, so that a page with many stays small."""
+"""The most points of a scatter plot, so that a page with many plots stays small."""
 MOST_RATERS = 60
-"""Pairs of raters grow with the square; of a crowd, `dialeval raters` says it in its own time."""
+"""The pairs grow with the square of the raters; `dialeval raters` shows those of a crowd."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class AgreementTable:
 
 @dataclass(frozen=True)
 class People:
-    """What one run has to say about ratings."""
+    """The results of one run that rest on ratings."""
 
     run: str
     tables: tuple[AgreementTable, ...]
@@ -204,7 +204,7 @@ class People:
     plots_left_out: int
     raters: tuple[QualityRaters, ...]
     crowd: str
-    """Why raters are not held against each other, where they are not."""
+    """The reason why raters are not compared with each other; empty if they are."""
 
 
 def people(
@@ -273,7 +273,7 @@ def _interest(row: AgreementRow) -> tuple[bool, float]:
 
 
 def _thinned(case: ScoredQuality, rng: np.random.Generator) -> ScoredQuality:
-    """Some of the points; the numbers beside the plot are those of all."""
+    """Returns some of the points; the numbers beside the plot are those of all."""
     n = len(case.scores)
     if n <= MOST_POINTS:
         return case
@@ -297,7 +297,7 @@ def _raters(run: Run) -> tuple[list[QualityRaters], str]:
         for place, name in enumerate(rating.raters or [""] * len(rating.values))
     }
     if len(names) < 2:
-        return [], "one rating of each sample: raters cannot be held against each other"
+        return [], "one rating of each sample: raters cannot be compared with each other"
     if len(names) > MOST_RATERS:
         return [], f"{len(names):,} raters: dialeval raters FILE holds them against each other"
     return rater_reports(samples), ""

@@ -122,7 +122,7 @@ def _combined(
     raw: Sequence[float | None],
     calibrations: Mapping[str, Calibration],
 ) -> list[float | None]:
-    """Values made of scaled parts. Where `score` gave none, there is none."""
+    """Returns values made of scaled parts. Where `score` gave none, there is none."""
     parts = {part: table.column(f"{metric.label}.{part}").to_pylist() for part in metric.scales()}
 
     def value(row: int) -> float:

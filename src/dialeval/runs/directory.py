@@ -47,7 +47,7 @@ DIGEST_KEY = b"dialeval.chunk.sha256"
 
 SHARD_DIGITS = 32
 ADDING = "adding"
-"""Where metrics that join a finished run are scored (`engine/adding.py`)."""
+"""The folder in which metrics that join a finished run are scored (`engine/adding.py`)."""
 
 CONTENTS = (
     "job.json",
@@ -67,7 +67,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = located(path)
         self.damaged: list[str] = []
-        """What was found damaged here, and made again."""
+        """The files that were found damaged, and made again."""
 
     @property
     def manifest(self) -> Path:

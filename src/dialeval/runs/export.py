@@ -117,7 +117,7 @@ def _write_parquet(run: Run, path: Path) -> None:
 
 
 def _rows(run: Run) -> Iterator[dict[str, Any]]:
-    """Samples and scores as flat dictionaries, without ratings that a sample does not have."""
+    """Yields samples and scores as flat dictionaries, without missing ratings."""
     for table in flat_batches(run):
         for row in table.to_pylist():
             yield {
@@ -262,7 +262,7 @@ def _means(run: Run) -> dict[str, float]:
 
 
 def _plain_name(label: str) -> str:
-    """A name that MLflow and Argilla take: `bleu:n=2` has a sign that they do not."""
+    """Returns a name that MLflow and Argilla take: `bleu:n=2` has a sign that they do not."""
     return re.sub(r"[^\w\-./]", "_", label)
 
 

@@ -28,17 +28,17 @@ from typing import Any
 from dialeval.errors import DialevalError, InputError, UsageError
 from dialeval.metric import Direction, Metric
 from dialeval.runs.columns import scaled_columns
-from dialeval.runs.system_scores import MetricSummary, PoolResults
+from dialeval.runs.table import MetricSummary, PoolResults
 from dialeval.scores import Calibration, CalibrationKind, Signature
 from dialeval.storage import SCORE_AGAIN, file_stamp, record_digest, sha256_of
 from dialeval.strict_json import Fields, read_object, shown
 from dialeval.version import __version__
 
 RUN_FORMAT = 2
-"""Raised when an older dialeval could misread the directory."""
+"""Incremented when an older dialeval could misread the directory."""
 
 ENGINES = ("local", "ray")
-"""Who may have written a run; one of an older dialeval does not say."""
+"""The engines that may have written a run; a run of an older dialeval names none."""
 
 UNSEALED = 1
 """The format of runs without digests. They are read, and nothing in them can be compared."""
@@ -155,7 +155,7 @@ def file_damage(directory: Path, files: Mapping[str, Any], *, whole: bool = Fals
 
 @lru_cache(maxsize=4096)
 def _known_digest(path: Path, *stamp: int) -> str:
-    """A server opens the same runs again and again."""
+    """Keeps digests, because a server opens the same runs again and again."""
     return sha256_of(path)
 
 
@@ -250,7 +250,7 @@ def check_files(directory: Path, manifest: dict[str, Any], *, whole: bool = Fals
 
 
 class _Manifest(Fields):
-    """The schema: what later verbs take for granted."""
+    """The schema: the fields that later verbs rely on."""
 
     def check(self, manifest: dict[str, Any]) -> None:
         self.choice(manifest.get("engine", "local"), "engine", ENGINES)

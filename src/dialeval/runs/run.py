@@ -59,7 +59,7 @@ class Run:
 
     @property
     def calibrations(self) -> dict[str, Calibration]:
-        """What to pass to the next `score` so that both runs share one scale: column -> scale."""
+        """The scales to pass to the next `score`, so that both runs share them: column -> scale."""
         records = {m["label"]: m["calibration"] for m in self.manifest["metrics"]}
         columns = {
             f"{label}.{part}" if part else label: scale
@@ -77,7 +77,7 @@ class Run:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """When the run was started, resumed and finished, and how its questions were met.
+        """When the run was started, resumed and finished, and how its questions were answered.
 
         It is for people, and no number comes from it: lines that cannot be read are left out.
         """

@@ -21,7 +21,7 @@ from dialeval.agreement.dstc10 import (
     protocol_sample,
     two_level_mean,
 )
-from dialeval.compose.evidence import Evidence
+from dialeval.compose.evidence import Evidence, Gathered, are_relatives, find_families
 from dialeval.compose.fitting import (
     COMMON,
     DSTC10_QUALITIES,
@@ -30,7 +30,6 @@ from dialeval.compose.fitting import (
     FitOptions,
     compose,
 )
-from dialeval.compose.gathering import Gathered, are_relatives, find_families
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out, try_on
 from dialeval.compose.over_sets import Difference, against_all, explain, family_names
 from dialeval.metrics.composition import Composition, find_composition

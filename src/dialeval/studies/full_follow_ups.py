@@ -173,7 +173,8 @@ def _chance(counts: Mapping[Level, int]) -> str:
 
 
 def _chance_size(n: int) -> float:
-    """The mean of |r| where nothing is related: r is about normal with variance 1 / (n - 1)."""
+    """Returns the mean of |r| where nothing is related: r is about normal with variance 1 / (n -
+    1)."""
     return math.sqrt(2 / (math.pi * (n - 1))) if n > 1 else 1.0
 
 

@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dialeval.agreement.dstc10 import RhoByQuality, flat_mean, two_level_mean
+from dialeval.compose.evidence import Gathered
 from dialeval.compose.fitting import COMMON, OURS, PAPER, SCALES, FitOptions
-from dialeval.compose.gathering import Gathered
 from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out
 from dialeval.compose.over_sets import CurvePoint, difference, family_names, learning_curve
 from dialeval.metrics.composition import Power
@@ -152,7 +152,7 @@ def ablations(specs: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _by_set(found: dict[str, LeaveOneOut]) -> Table:
-    """Rows of the tables down, left-out data sets across, by quality."""
+    """Returns rows of the tables down, left-out data sets across, by quality."""
     sets = list(dict.fromkeys(trial.dataset for trial in found[WHOLE].trials))
     rows: list[tuple[str | float | None, ...]] = []
     shown = [(what, result, CRS) for what, result in found.items()]

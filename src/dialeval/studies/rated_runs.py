@@ -12,7 +12,7 @@ import numpy as np
 
 import dialeval
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS, protocol_sample
-from dialeval.compose.gathering import Gathered, gather
+from dialeval.compose.evidence import Gathered, gather
 from dialeval.datasets import DATASETS, find_dataset
 from dialeval.engine.answers import LoadedOnce
 from dialeval.errors import UsageError

@@ -81,7 +81,7 @@ def _cmd(place: str, options: Mapping[str, object], asking: Asking) -> System:
 
 
 def _replay(place: str, options: Mapping[str, object], asking: Asking) -> System:
-    from dialeval.systems.replay import Replay
+    from dialeval.systems.system import Replay
 
     build(_NoOptions, options, "a replay: system")
     return Replay(place, asking)

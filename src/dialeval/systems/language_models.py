@@ -114,7 +114,7 @@ UNSET = -1
 
 @dataclass(frozen=True)
 class OpenAiOptions:
-    """What goes into each request, besides the dialogue."""
+    """The fields of each request besides the dialogue."""
 
     temperature: float = option(UNSET, "randomness of the reply, 0 or more", low=0.0)
     top_p: float = option(UNSET, "share of the probability to sample from", low=0.0, high=1.0)

@@ -1,1 +1,1 @@
-"""What learns: one recipe per model, one shared loop."""
+"""Training: one recipe per model, one driver, one loop."""

@@ -3,11 +3,10 @@
 `card.json` for programs, `card.md` for people, `curve.svg` to look at. A card holds no clock time:
 the same data, command and seed give the same card.
 
-How well a part that was just trained agrees with people, on the rated sets on this machine.
-
-Nothing is chosen by these numbers: the best epoch and the best seed are those of held-out data. The
-dialogues of rated sets were not learned from (`examples/corpora.py`). A rated set counts
-with one quality, and a response with the mean of its ratings.
+A card also says how well the part agrees with people, on the rated sets on this machine. Nothing is
+chosen by these numbers: the best epoch and the best seed are those of held-out data. The dialogues
+of rated sets were not learned from (`examples/corpora.py`). A rated set counts with one quality,
+and a response with the mean of its ratings.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +27,9 @@ from dialeval.datasets.locate import is_dataset
 from dialeval.pictures import line_chart
 from dialeval.storage import write_json, write_text
 from dialeval.training.recipe import RATED, Progress
+
+if TYPE_CHECKING:
+    from dialeval.training.examples.pair_corpus import Example
 
 BY_SOURCE = (
     "Examples that were not learned from, each source alone. `majority`: how often somebody is"
@@ -93,7 +95,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def licence_of(data: Sequence[Path]) -> str:
-    """That of data sets by name, each once; unknown where some of the data are something else."""
+    """Returns the licences of data sets by name, each once; unknown if some data have no name."""
     if any(os.path.lexists(path) or not is_dataset(os.fspath(path)) for path in data):
         return "unknown"
     known = [find_entry(os.fspath(path))[0].licence for path in data]
@@ -160,6 +162,15 @@ def score_source(
         partial_correlation(plain, length, asked),
         length,
     )
+
+
+def score_examples(
+    source: str, examples: Sequence[Example], scores: Sequence[float], threshold: float | None
+) -> SourceScores:
+    """Returns the same for examples, by their targets and the length of their responses."""
+    labels = [example.target for example in examples]
+    words = [word_count(example.response) for example in examples]
+    return score_source(source, scores, labels, words, threshold)
 
 
 def word_count(text: str) -> int:

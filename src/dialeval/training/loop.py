@@ -31,7 +31,7 @@ CHECKPOINT = "checkpoint.safetensors"
 
 @dataclass(frozen=True)
 class Objective:
-    """What a step minimises, where it is not what the curve shows: a sum, a smoothed loss."""
+    """The loss that a step minimises, if the curve shows another: a sum, a smoothed loss."""
 
     loss: torch.Tensor
     shown: torch.Tensor
@@ -44,7 +44,8 @@ class Validation:
     loss: float
     measures: Mapping[str, float]
     error: float | None = None
-    """What is to be low, where that is not the loss: the share of wrong answers, for instance."""
+    """The number that chooses the best epoch, lowest first, if it is not the loss: the share of
+    wrong answers, for instance."""
 
     @property
     def criterion(self) -> float:
@@ -52,7 +53,7 @@ class Validation:
 
 
 class Learner(Protocol):
-    """What the loop trains."""
+    """The interface of the parts that the loop trains."""
 
     def parameters(self) -> Mapping[str, torch.nn.Parameter]: ...
 
@@ -78,7 +79,7 @@ class NetworkLearner:
 def similar_batches(
     lengths: Sequence[int], size: int, generator: np.random.Generator
 ) -> list[list[int]]:
-    """Rows of similar length together, `size` in a batch; the batches are in random order."""
+    """Returns batches of `size` rows of similar length, in random order."""
     jitter = generator.random(len(lengths))
     order = sorted(range(len(lengths)), key=lambda row: (lengths[row], jitter[row]))
     batches = [order[start : start + size] for start in range(0, len(order), size)]
@@ -87,14 +88,14 @@ def similar_batches(
 
 @torch.no_grad()
 def round_to_half(learner: Learner) -> None:
-    """Round what was learned to 16 bits, as it is saved: what is measured is what is kept."""
+    """Rounds the learned weights to 16 bits, as they are saved: the saved weights are measured."""
     for parameter in learner.parameters().values():
         parameter.copy_(parameter.half())
 
 
 @dataclass
 class State:
-    """Where the training is. `step` counts batches over all epochs."""
+    """The state of the training. `step` counts batches over all epochs."""
 
     step: int = 0
     best_epoch: int = -1

@@ -115,7 +115,7 @@ Counted = Callable[[int, int], None]
 
 
 class Progress:
-    """What a training reports while it runs. This one shows bars in a notebook, and else nothing.
+    """The reports of a running training. This class shows bars in a notebook, and else nothing.
 
     A terminal shows one bar at a time: they are opened one after the other.
     """
@@ -140,16 +140,16 @@ L = TypeVar("L")
 
 @dataclass
 class Prepared(Generic[L]):
-    """What `prepare` made, for the steps after it. A recipe that needs more extends it.
+    """The result of `prepare`, for the steps after it. A recipe that needs more extends it.
 
-    learner   what the loop trains; None: nothing is rounded to 16 bits
+    learner   the part that the loop trains; None: nothing is rounded to 16 bits
     summary   what the part does, for the card
     base      the model that it stands on
     data      facts about the data, for the card
     identity  what must be equal for a checkpoint to be continued, besides the options: digests of
               the data, fingerprints of models
     config    what has to be known to use the part, for the card
-    seed      the one that was kept, where several were trained
+    seed      the seed that was kept, if several were trained
     """
 
     learner: L
@@ -163,7 +163,7 @@ class Prepared(Generic[L]):
 
 @dataclass(frozen=True)
 class Measures:
-    """What was measured, for the card (see `card.Card`)."""
+    """The numbers that were measured, for the card (see `card.Card`)."""
 
     scores: Mapping[str, float | None]
     by_source: Sequence[Mapping[str, Any]] = ()
@@ -215,7 +215,8 @@ class Recipe(ABC, Generic[P]):
     def measure(self, prepared: P, progress: Progress) -> Measures: ...
 
     def agreement(self, prepared: P, out: Path, progress: Progress) -> dict[str, float | None]:
-        """Spearman with people on the rated sets that are here, of the metric with this part."""
+        """Returns Spearman's rho of the metric with this part and people, on each rated set that is
+        here."""
         from dialeval.training.card import metric_agreement
 
         if not self.metric:
@@ -243,6 +244,13 @@ class Recipe(ABC, Generic[P]):
     @property
     def metric_name(self) -> str:
         return self.metric.partition(":")[0]
+
+
+def settings_of(recipe: Recipe[Any], **others: Any) -> Settings:
+    """Returns settings of the loop: the fields of the recipe that have the name of a setting, and
+    `others`."""
+    own = {one.name for one in fields(recipe)} & {one.name for one in fields(Settings)}
+    return Settings(**{name: getattr(recipe, name) for name in own} | others)
 
 
 def option_fields(recipe: type[Recipe[Any]]) -> list[Any]:
@@ -301,6 +309,9 @@ class AdapterRecipe(Recipe[P]):
     def adapter_rank(self) -> int:
         """0 if all weights are trained."""
         return 0 if self.full else self.rank or self.usual_rank
+
+    def settings(self) -> Settings:
+        return settings_of(self, learning_rate=self.highest_rate)
 
     @property
     def highest_rate(self) -> float:

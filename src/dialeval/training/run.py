@@ -90,7 +90,7 @@ def train(
 
 @dataclass(frozen=True)
 class Training:
-    """Where a recipe learns: the directory of its checkpoints, and what they must agree with."""
+    """The place where a recipe learns: its directory of checkpoints, and what they must match."""
 
     out: Path
     identity: Mapping[str, Any]

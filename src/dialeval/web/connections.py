@@ -66,7 +66,7 @@ class Connection(H11Protocol):
             self._write_deadline = None
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP gets the same headers as every other answer."""
+        """Answers a request that is not HTTP with the same headers as any other."""
         self._answer(400, f"{msg}\n")
 
     @property

@@ -100,7 +100,7 @@ def check_token(token: str) -> None:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the page is served.
+    """The settings of the server.
 
     host           the address to listen on; beyond loopback a token is a must
     port           the port that is really listened on
@@ -134,7 +134,7 @@ class Settings:
 
     @property
     def address(self) -> str:
-        """What to type into the browser; it holds the token."""
+        """Returns the address for the browser; it holds the token."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         place = f"[{host}]" if ":" in host else host
         return f"http://{place}:{self.port}/" + (f"?token={self.token}" if self.token else "")

@@ -45,7 +45,7 @@ LEFT, EQUAL, RIGHT = "left", "equal", "right"
 
 @dataclass(frozen=True)
 class BlindTask:
-    """What is on the page. Of a comparison, `answers` holds the left and the right one."""
+    """The content of the page. For a comparison, `answers` holds the left and the right one."""
 
     context: DialogueView
     answers: tuple[DialogueView, ...]

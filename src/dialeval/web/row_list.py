@@ -28,7 +28,7 @@ class NoteChoice:
 
 @dataclass(frozen=True)
 class Shape:
-    """What there is to choose from in one run."""
+    """The choices that one run offers."""
 
     systems: tuple[str, ...]
     labels: tuple[str, ...]
@@ -74,7 +74,7 @@ class Query:
 
     @classmethod
     def parse(cls, given: Mapping[str, str], shape: Shape) -> Query:
-        """From the address of a page; anything that makes no sense is refused."""
+        """Reads a query from the address of a page; anything that makes no sense is refused."""
         low, high = (_number(given.get(name, ""), name) for name in ("low", "high"))
         metric = _column(given.get("metric", ""), shape)
         if metric == "" and (low is not None or high is not None):

@@ -267,7 +267,8 @@ def _version(path: Path) -> tuple[str, int, int]:
 def _pick(
     file: pq.ParquetFile, group: int, places: npt.NDArray[Any], columns: Sequence[str] | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Some rows of a row group, by their places in it; it is decoded up to the last of them."""
+    """Yields some rows of a row group, by their places in it; it is decoded up to the last of
+    them."""
     start = 0
     for batch in file.iter_batches(
         batch_size=BATCH_OF_A_PAGE, row_groups=[group], columns=columns, use_threads=False

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClientLimits:
-    """What one client may ask for: at most `burst` requests at once, then `per_second`."""
+    """The limits of one client: at most `burst` requests at once, then `per_second`."""
 
     body: int = 256 * 1024
     burst: int = 300
@@ -53,7 +53,7 @@ class ClientLimits:
     """The most connections of one client. A browser opens six."""
     connections_in_all: int = 200
     header_seconds: float = 10.0
-    """From the connection, or the last answer, to the end of the headers."""
+    """The time from the connection, or the last answer, to the end of the headers."""
     body_seconds: float = 30.0
     answer_seconds: float = 60.0
     """The time to take an answer that is larger than the network's buffer."""
@@ -165,7 +165,7 @@ COOKIE_AGE = 30 * 24 * 3600
 
 @dataclass(slots=True)
 class Visitor:
-    """Who asks: the random name in the visitor's cookie, and whether it has to be set."""
+    """The visitor: the random name in the cookie, and whether the cookie has to be set."""
 
     session: str
     is_new: bool

@@ -1,4 +1,4 @@
-"""From what a person typed to a server that listens: pages over runs, or a rating job."""
+"""Starts a server from the arguments of a command: pages over runs, or a rating job."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Serving:
     port: int
     runs: int
     elsewhere: str = ""
-    """The address for other machines where it is another one: 0.0.0.0 is no place to go to."""
+    """The address for other machines, if it differs: 0.0.0.0 is not an address to visit."""
 
     @property
     def found(self) -> str:
@@ -100,7 +100,7 @@ def prepare(
     if missing := [name for name in needed if find_spec(name) is None]:
         raise JobError(MISSING.format(", ".join(missing).replace("_", "-")))
     from dialeval.web.frame import Settings, create_app
-    from dialeval.web.run_search import Catalogue
+    from dialeval.web.pages import Catalogue
     from dialeval.web.safety import is_loopback
 
     roots = find_roots(directories)
@@ -162,7 +162,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 @dataclass(frozen=True)
 class Links:
-    """What to hand out. They hold the codes: whoever has one can use it."""
+    """The links to hand out. They hold the codes: whoever has one can use it."""
 
     organiser: str
     raters: dict[str, str]

@@ -36,7 +36,7 @@ class FollowUps:
 
     @property
     def identity(self) -> str:
-        """What signatures say: the texts count, wherever they lie."""
+        """Returns the digest for signatures: the texts count, not their place."""
         return f"{self.name}@{digest_of([self.positive, self.negative])}"
 
     @property

@@ -1,1 +1,1 @@
-"""What recipes learn from: corpora, pairs, negatives, positives, and what must be left out."""
+"""Training data: corpora, pairs, negatives, positives, and the exchanges to leave out."""

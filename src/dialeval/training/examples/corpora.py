@@ -236,8 +236,8 @@ class RatedExchanges:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """How much was not learned from because rated sets hold it, in all and by set. What several
-    sets hold counts for each of them, and once in all."""
+    """Counts of what was not learned from because rated sets hold it, in all and by set. What
+    several sets hold counts for each of them, and once in all."""
 
     rated: RatedExchanges
     what: str = "dialogues"
@@ -245,7 +245,7 @@ class LeftOut:
     by_set: Mapping[str, int] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """For the card."""
+        """Returns the counts for the card."""
         shared = {one.name: self.by_set.get(one.name, 0) for one in self.rated.sets}
         return {
             f"{self.what} left out because rated sets share them": self.count,

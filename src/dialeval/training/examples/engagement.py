@@ -100,7 +100,8 @@ def load_engagement(
 
     rated       what must stay unseen; None: the rated sets that dialeval knows
     validation  share of the dialogues of each source to validate on; always the same ones
-    per_source  learn from so many responses of each source, however many it has; None: from all
+    per_source  learn from exactly this many responses of each source, repeated if it has fewer;
+                None: from all
     """
     found = list(chain.from_iterable(read_engagement(path) for path in data))
     unrated, left_out = without_rated(found, known_exchanges() if rated is None else rated)

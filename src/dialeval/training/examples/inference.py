@@ -44,7 +44,7 @@ FEWEST_WORDS = 3
 """Content words of a turn that says enough to be contradicted."""
 
 UNDECIDED = "-"
-"""What SNLI writes where its annotators did not agree."""
+"""The label in SNLI of pairs on which its annotators did not agree."""
 
 _SPEAKER = re.compile(r"<[A-Z]>\s*")
 
@@ -61,7 +61,7 @@ class InferencePair:
 
 @dataclass(frozen=True)
 class InferencePairs:
-    """What is learned from, what the best epoch is chosen by, and what is only reported on."""
+    """The pairs to learn from, to choose the best epoch by, and to report on only."""
 
     name: str
     train: tuple[InferencePair, ...]
@@ -267,7 +267,7 @@ def _parallel(path: Path) -> Rows:
 
 
 def _clasp(path: Path) -> Rows:
-    """Turns marked `<A>`, without their marks."""
+    """Yields turns marked `<A>`, without their marks."""
     for number, line in enumerate(read_lines(path), 1):
         turns, about, label = line.rsplit("\t", 2)
         yield number, (_SPEAKER.sub("", turns), about, label)

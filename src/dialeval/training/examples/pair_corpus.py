@@ -84,7 +84,7 @@ def load_pairs(
     most: int | None = None,
     rated: RatedExchanges | None = None,
 ) -> PairCorpus:
-    """Pairs of one or several corpora.
+    """Returns pairs of one or several corpora.
 
     words   the end of an utterance that is read
     most    learn from at most this many pairs at random, and hold out an 18th of that for each of
@@ -166,7 +166,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What is read, and how good it is, from 0 to 1."""
+    """The turns and the response that are read, and how good the response is, from 0 to 1."""
 
     turns: tuple[str, ...]
     response: str
@@ -203,6 +203,17 @@ class ExampleSets:
             row = "\x1f".join((*example.turns, example.response, repr(example.target)))
             sha.update(row.encode("utf-8", "surrogatepass") + b"\x1e")
         return sha.hexdigest()
+
+    def identity(self, encoder: str, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what must be equal for a training on these examples to be resumed."""
+        from dialeval.models.source import Models
+
+        return {
+            "data": self.digest,
+            "examples": self.first_digest(),
+            "encoder": Models().fingerprint(encoder),
+            "config": config,
+        }
 
 
 def drawn(items: Sequence[T], most: int | None, generator: np.random.Generator) -> list[T]:

@@ -1,15 +1,14 @@
-"""Pairs of a query and a response as vectors: what BERT-RUBER and PONE learn from.
+"""Pairs of a query and a response as vectors, for BERT-RUBER and PONE to learn from.
 
-All vectors are computed before the training (`embed`): the scorer never reads a text. Rated
-sets become vectors in the same way, so that each seed can be compared with people.
-
-Vectors of many texts: computed once per model, kept on disk, read without loading them all.
+All vectors are computed before the training (`embed`): the scorer never reads a text. Rated sets
+become vectors in the same way, so that each seed can be compared with people. Vectors are computed
+once per model, kept on disk, and read without loading them all:
 
     CACHE/embeddings/MODEL/DIGEST.npy       the vectors of a list of texts, one row each
     CACHE/embeddings/MODEL/DIGEST.parts/    finished chunks, while they are computed
 
 MODEL is the fingerprint of the weights with the pooling, DIGEST that of the texts in their order.
-A file appears whole or not at all, and what was killed goes on after the last finished chunk. Rows
+A file appears whole or not at all, and a killed process resumes after the last finished chunk. Rows
 are 16-bit floats: half the disk, and nothing that a scorer could learn from is lost.
 """
 
@@ -277,7 +276,8 @@ def pair_vectors(
 
 
 def random_negatives(corpus: PairCorpus, split: Split) -> Numbers:
-    """Wrong responses for held-out pairs, the same for every training: rows of the same split."""
+    """Returns wrong responses for held-out pairs, the same for every training: rows of the same
+    split."""
     texts = [corpus.texts[pair.response] for pair in getattr(corpus, split)]
     sampler = NegativeSampler(SamplerOptions("random"), texts, lambda rows: np.empty((0, 0)))
     return sampler.sample(np.random.default_rng(0))

@@ -45,7 +45,7 @@ BUCKET = 4
 
 @dataclass(frozen=True, slots=True)
 class ReplyPair:
-    """What is read, and what is to be said, with its end if it was not cut."""
+    """The tokens of a history and of its reply, with the end token if the reply was not cut."""
 
     source: tuple[int, ...]
     target: tuple[int, ...]
@@ -92,7 +92,7 @@ def make_batches(
     per: Literal["pairs", "tokens"],
     generator: np.random.Generator,
 ) -> list[list[ReplyPair]]:
-    """Pairs of similar length together, batches in random order.
+    """Returns pairs of similar length together, batches in random order.
 
     `limit` bounds the pairs of a batch, or its tokens: pairs times the longer side of the longest.
     The cost of a pair is that of its bucket, so that every epoch has as many batches.

@@ -36,7 +36,7 @@ that avoid each other's words. The card says how many of the texts are different
 Both are the augmenters of `dialeval augment`, applied to responses. A response of one word may have
 fewer than the k = 5 variants of the paper; what is the response itself is no variant.
 
-    CACHE/positives/DIGEST/    the texts of so many queries each
+    CACHE/positives/DIGEST/    the texts of some queries in each file
 
 They take minutes to hours, so they are kept: DIGEST is that of the generator's weights, its
 options, the queries and how many there are in a file. What was killed goes on after the last
@@ -106,7 +106,7 @@ class BM25:
 
 
 def words(text: str) -> list[str]:
-    """Words in lower case; of scripts without spaces, single characters."""
+    """Returns words in lower case; of scripts without spaces, single characters."""
     return [
         piece
         for word in _WORD.findall(text.casefold())
@@ -206,7 +206,7 @@ class NegativeSampler:
             if name == "middle"
             else _drawn(cosines, forbidden, self._options.temperature, generator)
         )
-        # Where every candidate was a duplicate, which needs a tiny corpus, chance decides.
+        # If every candidate was a duplicate, which needs a tiny corpus, one is drawn at random.
         found = candidates[chosen]
         alone = np.flatnonzero(forbidden.all(axis=1))
         found[alone] = self._random(block[alone], generator)
@@ -309,7 +309,7 @@ def make_positives(
 
 
 TOP_K = 20
-"""Of how many of the likeliest tokens one is drawn, unless a spec says how a generator writes."""
+"""A generator draws from this many of the likeliest tokens, unless its spec names a method."""
 
 
 def sampled(spec: str) -> str:

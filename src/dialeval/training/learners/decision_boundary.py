@@ -169,7 +169,7 @@ def _panel(
     )
     dots = [(kind, x, y) for kind, rows in points.items() for x, y in rows.tolist()]
     shapes: list[Shape] = list(frame.shapes)
-    # In random order: what is drawn last would hide the other kinds.
+    # Points are drawn in random order: the kind that is drawn last would hide the others.
     for number in generator.permutation(len(dots)).tolist():
         kind, x, y = dots[number]
         shapes.append(Circle(frame.x(x), frame.y(y), 3.0, KINDS[kind], 0.6))

@@ -76,7 +76,7 @@ class InferenceLearner(NetworkLearner):
         labels = _labels(self._validation)
         loss = -probabilities[torch.arange(len(labels)), labels].log().mean()
         correct = float((probabilities.argmax(1) == labels).double().mean())
-        # Of two epochs that are right equally often, the surer one.
+        # If two epochs are right equally often, the surer one is kept.
         error = 1 - correct + float(loss) / (1000 * len(labels))
         return Validation(float(loss), {"validation_accuracy": correct}, error)
 
@@ -93,7 +93,8 @@ class InferenceLearner(NetworkLearner):
         return found
 
     def accuracy(self, pairs: Sequence[InferencePair], *, by_contradiction: bool = False) -> float:
-        """The share of pairs whose label is found; `by_contradiction`: contradiction or not."""
+        """Returns the share of pairs whose label is found; `by_contradiction`: contradiction or
+        not."""
         encoded = self.encode(pairs)
         found, labels = self.predict(encoded), _labels(encoded)
         if by_contradiction:

@@ -135,7 +135,7 @@ def encode_dialogues(tokenizer: Any, dialogues: Sequence[Dialogue], block: int) 
 
 
 def _order(encoded: Sequence[list[int]], generator: np.random.Generator) -> list[int]:
-    """From short to long, and at random among those of about one length."""
+    """Returns an order from short to long texts, random among those of about one length."""
     jitter = generator.random(len(encoded))
     return sorted(range(len(encoded)), key=lambda i: (len(encoded[i]) // BUCKET, jitter[i]))
 

@@ -49,7 +49,7 @@ Doubtful = Literal["drop", "change"]
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """How labels are filtered.
+    """The options of the filter of labels.
 
     threshold      theta: how near to 0 or 1 a score must be; .5 keeps all
     doubtful       what happens to the others
@@ -92,13 +92,13 @@ def released_filter(
 
 @dataclass(frozen=True)
 class Labels:
-    """Which samples are kept, in this order, and their pseudo-labels, 0 or 1."""
+    """The samples that are kept, in this order, and their pseudo-labels, 0 or 1."""
 
     kept: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64]
 
     def changes(self, before: Labels, size: int) -> int:
-        """Samples of `size` whose label, or whose being kept, is not what it was."""
+        """Returns how many of `size` samples have another label, or are newly kept or dropped."""
         return int((self._dense(size) != before._dense(size)).sum())
 
     def _dense(self, size: int) -> npt.NDArray[np.int64]:
@@ -123,7 +123,7 @@ def filter_labels(
 SCORED_AT_ONCE = 4096
 
 Matrix = Literal["identity", "uniform"]
-"""What M is before training.
+"""The matrix M before training.
 
 identity  a multiple of the identity: q^T M r is the similarity of both, and training improves on it
 uniform   numbers between 0 and 1, as in the released code: q^T M r is noise to begin with, which
@@ -154,7 +154,7 @@ class PairBatch:
 def score_pairs(
     network: PairScorerNetwork, queries: torch.Tensor, responses: torch.Tensor
 ) -> npt.NDArray[np.float64]:
-    """Scores from 0 to 1 in whatever mode the network is in, in bounded memory."""
+    """Returns scores from 0 to 1 in whatever mode the network is in, in bounded memory."""
     found = [
         network(queries[i : i + SCORED_AT_ONCE], responses[i : i + SCORED_AT_ONCE]).double()
         for i in range(0, len(queries), SCORED_AT_ONCE)
@@ -177,7 +177,7 @@ def score_both(
 
 
 def share_right(right: Scores, wrong: Scores) -> float:
-    """Half for true responses that are taken, half for wrong ones that are refused."""
+    """Returns the mean of two shares: true responses accepted, wrong ones rejected."""
     return float(((right > 0.5).mean() + (wrong <= 0.5).mean()) / 2)
 
 
@@ -215,7 +215,7 @@ class PairScorerLearner(NetworkLearner):
     held_out        pairs to validate on, `wrong` the rows whose responses are wrong for them
     labels          None: all variants are right, and one of them may stand for the response
     edit_negatives  whether variants stand for wrong responses as often as for right ones
-    random_every    every so many epochs negatives are random, as in the released code; 0: never
+    random_every    every N-th epoch has random negatives, as in the released code; 0: none
     epochs_before   those of earlier stages, which count for `random_every`
     """
 
@@ -321,7 +321,7 @@ def variants_of(pairs: PairVectors) -> npt.NDArray[np.int64]:
 
 
 def score_variants(network: PairScorerNetwork, pairs: PairVectors) -> npt.NDArray[np.float64]:
-    """Scores of `variants_of(pairs)`, a block at a time."""
+    """Returns scores of `variants_of(pairs)`, a block at a time."""
     found = [np.empty(0)]
     rows = variants_of(pairs)
     for start in range(0, len(rows), SCORED_AT_ONCE):

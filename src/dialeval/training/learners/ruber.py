@@ -61,7 +61,7 @@ class WordNumbers:
         self._is_word = np.array([any(map(str.isalpha, word)) for word in numbers], dtype=bool)
 
     def without_vector(self) -> tuple[int, int]:
-        """Words (not marks and numbers) without a vector, and all of them, in all texts."""
+        """Returns words (not marks and numbers) without a vector, and all of them, in all texts."""
         times = torch.bincount(torch.cat(self.responses), minlength=len(self._rows)).numpy()
         unknown = self._rows[:, 0].isnan().numpy()
         return int(times[self._is_word & unknown].sum()), int(times[self._is_word].sum())

@@ -155,13 +155,13 @@ VALIDATION_TOKENS = 4096
 
 @dataclass(frozen=True)
 class Seq2SeqOptions:
-    """What is learned from, and how it is put together.
+    """The options of the data: the pairs to learn from, and how batches are made of them.
 
     batch, per  the size of a batch, in pairs or in tokens; a step minimises the loss per pair, or
                 per token
     smoothing   share of the probability that is spread over the whole vocabulary
-    pairs       a seeded selection of so many pairs is learned from; None: all
-    turns       so many of the last turns are read; 0: all
+    pairs       learn from this many pairs, selected by the seed; None: from all
+    turns       read at most this many of the last turns; 0: all
     """
 
     vocabulary: int = 4000
@@ -361,7 +361,7 @@ class Seq2SeqLearner(NetworkLearner):
 
 
 def _pad(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """On the right, with 0, and how long each row is."""
+    """Pads rows on the right with 0; also returns the length of each row."""
     lengths = torch.tensor([len(row) for row in rows])
     ids = torch.zeros((len(rows), int(lengths.max())), dtype=torch.long)
     for number, row in enumerate(rows):

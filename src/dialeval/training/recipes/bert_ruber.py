@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dialeval.training.run import Training
 
 FEW_TEST_PAIRS = 100
-"""With fewer pairs an accuracy is off by up to 10 points (95 %)."""
+"""Fewer pairs leave an accuracy uncertain by up to 10 points (95 %)."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class BertRuber(Recipe[PreparedPairs]):
     rate: float = 1e-3
     source: ModelSource | None = field(default=None, repr=False, compare=False)
 
-    # What `pone` has options for.
+    # `pone` has options for these.
     positives = "none"
     variants = 5
     random_every = 0
@@ -124,14 +124,14 @@ class BertRuber(Recipe[PreparedPairs]):
 
     @property
     def sampler_options(self) -> SamplerOptions:
-        """Where wrong responses come from."""
+        """Returns the options of the sampler that draws wrong responses."""
         from dialeval.training.examples.sampling import SamplerOptions
 
         return SamplerOptions("random")
 
     @property
     def filter_options(self) -> FilterOptions:
-        """How labels of variants are filtered."""
+        """Returns the rule by which labels of variants are filtered."""
         from dialeval.training.learners.pair_scorer import FilterOptions
 
         return FilterOptions("none")
@@ -150,7 +150,7 @@ class BertRuber(Recipe[PreparedPairs]):
         return "random" if released else self.sampler_options.name
 
     def settings(self) -> Settings:
-        """As in the paper: Adam at 1e-3 throughout, gradients clipped at 10."""
+        """Returns the settings of the paper: Adam at 1e-3 throughout, gradients clipped at 10."""
         return Settings(
             epochs=self.epochs,
             learning_rate=self.rate,
@@ -294,7 +294,7 @@ class BertRuber(Recipe[PreparedPairs]):
         return scores
 
     def _compared(self) -> dict[str, PairScorerNetwork]:
-        """Another trained scorer whose boundary is drawn for comparison, by its title."""
+        """Returns another trained scorer whose boundary is drawn for comparison, by its title."""
         if not self.compare_with:
             return {}
         from dialeval.training.recipes import find_recipe
@@ -370,5 +370,5 @@ def _accuracy(
 
 
 def _prefixed(name: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    """`sampler temperature` for what stands inside `sampler`."""
+    """Returns the record with prefixed names, such as `sampler temperature`."""
     return {f"{name} {inner}": value for inner, value in record.items()}

@@ -28,7 +28,6 @@ from dialeval.training.recipe import (
     Measures,
     Prepared,
     Progress,
-    Settings,
     epochs_option,
     held_out_option,
 )
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedLanguageModel(Prepared[Any]):
-    """What learns, its tokenizer, and the dialogues to test on, as token ids."""
+    """The learner, its tokenizer, and the dialogues to test on, as token ids."""
 
     learner: LanguageModelLearner
     tokenizer: Any
@@ -76,9 +75,6 @@ class LanguageModel(AdapterRecipe[PreparedLanguageModel]):
     @property
     def bits(self) -> int:
         return 32 if self.full else 16
-
-    def settings(self) -> Settings:
-        return Settings(epochs=self.epochs, learning_rate=self.highest_rate, seed=self.seed)
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedLanguageModel:
         from dialeval.models.source import Models
@@ -182,7 +178,7 @@ class LanguageModel(AdapterRecipe[PreparedLanguageModel]):
 
 
 PUBLISHED_PERPLEXITY = 16.5
-"""Of the fine-tuned GPT-2 on the test split (section 4.3)."""
+"""The perplexity of the fine-tuned GPT-2 on the test split (section 4.3)."""
 
 
 def pair_corpus(corpus: Corpus, held_out: int) -> Corpus:
@@ -203,7 +199,8 @@ def pair_corpus(corpus: Corpus, held_out: int) -> Corpus:
 
 
 def disjoint_pairs(dialogues: Sequence[Dialogue]) -> tuple[Dialogue, ...]:
-    """Turns 1 and 2, 3 and 4, ... of each dialogue; a last turn without an answer is no pair."""
+    """Returns turns 1 and 2, 3 and 4, ... of each dialogue; a last turn without an answer is no
+    pair."""
     return tuple(
         dialogue[place : place + 2]
         for dialogue in dialogues

@@ -111,7 +111,7 @@ def shuffle_words(words: Sequence[str], generator: np.random.Generator) -> list[
 
 
 def repeat_words(words: Sequence[str], generator: np.random.Generator) -> list[str]:
-    """From one of the first two words on, that word again and again: as many words as before."""
+    """Repeats one of the first two words from its place on, to the same number of words."""
     start = int(generator.integers(min(2, len(words))))
     return [*words[:start], *[words[start]] * (len(words) - start)]
 

@@ -36,7 +36,7 @@ from dialeval.options import option
 from dialeval.training.recipe import Measures, Prepared, Progress, Recipe
 
 if TYPE_CHECKING:
-    from dialeval.compose.gathering import Gathered
+    from dialeval.compose.evidence import Gathered
     from dialeval.compose.leave_one_out import LeaveOneOut
     from dialeval.metric import Metric
     from dialeval.metrics.composition import Composition
@@ -214,7 +214,7 @@ class Mme(Recipe[PreparedMme]):
         write_record(out, {}, [out / WEIGHTS])
 
     def _scored(self, prepared: PreparedMme, out: Path, progress: Progress) -> Gathered:
-        from dialeval.compose.gathering import gather
+        from dialeval.compose.evidence import gather
         from dialeval.models.source import Models
         from dialeval.scoring import score
 

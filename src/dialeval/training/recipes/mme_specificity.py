@@ -19,7 +19,6 @@ from dialeval.training.recipe import (
     Measures,
     Prepared,
     Progress,
-    Settings,
     epochs_option,
     held_out_option,
     schedule_option,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedMaskedLM(Prepared[Any]):
-    """What learns, and the responses that were held out."""
+    """The learner, and the responses that were held out."""
 
     learner: MaskedLMLearner
     held_out: dict[str, list[str]]
@@ -57,14 +56,6 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
 
     share: float = 0.25
     """Share of the pieces that is hidden."""
-
-    def settings(self) -> Settings:
-        return Settings(
-            epochs=self.epochs,
-            learning_rate=self.highest_rate,
-            seed=self.seed,
-            schedule=self.schedule,
-        )
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedMaskedLM:
         from dialeval.models.source import Models

@@ -27,6 +27,7 @@ from dialeval.training.recipe import (
     epochs_option,
     patience_option,
     schedule_option,
+    settings_of,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedTopics(Prepared[Any]):
-    """What learns, the topics of the data, and the configuration that is saved."""
+    """The learner, the topics of the data, and the configuration that is saved."""
 
     learner: TopicGraphLearner
     topics: TopicData
@@ -88,17 +89,11 @@ class MmeTopic(Recipe[PreparedTopics]):
             raise UsageError(f"{self.units} units cannot be shared among {self.heads} heads")
 
     def settings(self) -> Settings:
-        return Settings(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            patience=self.patience,
-            seed=self.seed,
-            schedule=self.schedule,
-        )
+        return settings_of(self)
 
     @property
     def about(self) -> str:
-        """What the judge tells and what it stands on, for the card."""
+        """Returns a summary of the judge and its models, for the card."""
         return (
             "Topic coherence of MME-CRS: a graph attention network over the keywords of a context"
             f" and a response, joined by ConceptNet, on word vectors ({self.model})."

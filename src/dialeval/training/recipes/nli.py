@@ -21,7 +21,6 @@ from dialeval.training.recipe import (
     Measures,
     Prepared,
     Progress,
-    Settings,
     epochs_option,
     held_out_option,
 )
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedInference(Prepared[Any]):
-    """What learns, its tokenizer, and the pairs of sentences."""
+    """The learner, its tokenizer, and the pairs of sentences."""
 
     learner: InferenceLearner
     tokenizer: Any
@@ -95,9 +94,6 @@ class Inference(AdapterRecipe[PreparedInference]):
     @property
     def bits(self) -> int:
         return 16 if self.kept_rank else 32
-
-    def settings(self) -> Settings:
-        return Settings(epochs=self.epochs, learning_rate=self.highest_rate, seed=self.seed)
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedInference:
         from dialeval.models.source import Models

@@ -89,7 +89,7 @@ class PredictiveEngage(SentenceHead):
 
 
 def _some(found: Sequence[Engaging], most: int, generator: np.random.Generator) -> list[Engaging]:
-    """Draws at most so many of each source; 0: all."""
+    """Draws at most this many of each source; 0: all."""
     counts = Counter[str]()
     kept = []
     for place in generator.permutation(len(found)).tolist():

@@ -23,6 +23,7 @@ from dialeval.training.recipe import (
     Settings,
     epochs_option,
     patience_option,
+    settings_of,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ SEEN_FIRST = 100
 
 @dataclass
 class PreparedRuber(Prepared[Any]):
-    """What learns, the corpus of pairs, and the configuration that is saved."""
+    """The learner, the corpus of pairs, and the configuration that is saved."""
 
     learner: RuberLearner
     corpus: PairCorpus
@@ -74,12 +75,7 @@ class Ruber(Recipe[PreparedRuber]):
     delta: float = 0.5
 
     def settings(self) -> Settings:
-        return Settings(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            patience=self.patience,
-            seed=self.seed,
-        )
+        return settings_of(self)
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedRuber:
         import torch

@@ -109,7 +109,6 @@ class SentenceHead(Recipe[PreparedHead]):
         import torch
 
         from dialeval.models.sentence_head import SentenceHeadConfig
-        from dialeval.models.source import Models
         from dialeval.training.learners.sentence_head import SentenceHeadLearner, TextVectors
 
         found = self.examples_of(data)
@@ -140,12 +139,7 @@ class SentenceHead(Recipe[PreparedHead]):
             self.about,
             self.model,
             dict(sets.data),
-            {
-                "data": sets.digest,
-                "examples": sets.first_digest(),
-                "encoder": Models().fingerprint(self.model),
-                "config": config.to_record(),
-            },
+            sets.identity(self.model, config.to_record()),
             sets,
             config.truncate_words,
             config=config.to_record(),
@@ -157,7 +151,7 @@ class SentenceHead(Recipe[PreparedHead]):
         save_scorer(out, prepared.config, prepared.learner.network)
 
     def measure(self, prepared: PreparedHead, progress: Progress) -> Measures:
-        from dialeval.training.card import score_source, word_count
+        from dialeval.training.card import score_examples
 
         sets, predict = prepared.sets, prepared.learner.predict
         scores: dict[str, float | None] = {}
@@ -166,13 +160,7 @@ class SentenceHead(Recipe[PreparedHead]):
         return Measures(
             scores,
             by_source=[
-                score_source(
-                    source,
-                    predict(own).tolist(),
-                    [example.target for example in own],
-                    [word_count(example.response) for example in own],
-                    0.0,
-                ).to_record()
+                score_examples(source, own, predict(own).tolist(), 0.0).to_record()
                 for source, own in sets.by_source.items()
             ],
         )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PreparedSeq2Seq(Prepared[Any]):
-    """What learns, its tokenizer, and the pairs to test on."""
+    """The learner, its tokenizer, and the pairs to test on."""
 
     learner: Seq2SeqLearner
     tokenizer: Any
@@ -46,7 +46,7 @@ TITLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class ReplyRecipe(Recipe[PreparedSeq2Seq]):
-    """What both recipes share."""
+    """Base of the two recipes that train chatbots."""
 
     preset: Literal["small", "paper"] = option(
         "small", "Choose the size. small: minutes on a laptop. paper: as published, hours to days."

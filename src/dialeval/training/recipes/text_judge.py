@@ -19,7 +19,6 @@ from dialeval.training.recipe import (
     Measures,
     Prepared,
     Progress,
-    Settings,
     epochs_option,
     patience_option,
     schedule_option,
@@ -65,17 +64,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
         """What the judge tells and what it learned from, for the card."""
         raise NotImplementedError
 
-    def settings(self) -> Settings:
-        return Settings(
-            epochs=self.epochs,
-            learning_rate=self.highest_rate,
-            patience=self.patience,
-            seed=self.seed,
-            schedule=self.schedule,
-        )
-
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedJudge:
-        from dialeval.models.source import Models
 
         sets, config = self.example_sets(data), self.judge_config()
         for name, value in sets.data.items():
@@ -86,12 +75,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
             self.about,
             self.model,
             dict(sets.data),
-            {
-                "data": sets.digest,
-                "examples": sets.first_digest(),
-                "encoder": Models().fingerprint(self.model),
-                "config": config.to_record(),
-            },
+            sets.identity(self.model, config.to_record()),
             sets,
             config=config.to_record(),
         )
@@ -150,20 +134,14 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
         save_tensors(out, prepared.config, tensors)
 
     def measure(self, prepared: PreparedJudge, progress: Progress) -> Measures:
-        from dialeval.training.card import score_source, word_count
+        from dialeval.training.card import score_examples
 
         sets, predict = prepared.sets, prepared.learner.predict
         measured = {"validation": sets.validation, **sets.measured}
         return Measures(
             scores=dict(self.measured(name, own, predict(own)) for name, own in measured.items()),
             by_source=[
-                score_source(
-                    source,
-                    predict(own).tolist(),
-                    [example.target for example in own],
-                    [word_count(example.response) for example in own],
-                    self.threshold,
-                ).to_record()
+                score_examples(source, own, predict(own).tolist(), self.threshold).to_record()
                 for source, own in sets.by_source.items()
             ],
         )
