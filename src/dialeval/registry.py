@@ -178,6 +178,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "deb": "dialeval.metrics.corpus_judges:Deb",
         "maude": "dialeval.metrics.corpus_judges:Maude",
         "dyna-eval": "dialeval.metrics.corpus_judges:DynaEval",
+        "flow-score": "dialeval.metrics.flow_score:FlowScore",
         "predictive-engage": "dialeval.metrics.corpus_judges:PredictiveEngage",
         "usr": "dialeval.metrics.usr:Usr",
         "dialogrpt": "dialeval.metrics.dialog_rpt:DialogRpt",

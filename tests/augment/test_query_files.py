@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+import dialeval
 from dialeval.augment import Query, QueryVariant, read_queries, write_queries
 from dialeval.augment.queries import query_of
 from dialeval.errors import InputError, JobError, UsageError
@@ -69,6 +70,32 @@ def test_the_query_of_a_chat_is_what_the_user_said_before_each_answer(tmp_path):
             Query("c#3", "Who?", (Turn("Hi!", "user"), Turn("Hello.", "system")), facts),
         ]
     assert list(read_queries(path)) == list(read_queries(path, system_prompt="leave-out"))
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        (
+            "chat",
+            lambda said: {"id": "c", "messages": [{"role": r, "content": t} for r, t in said]},
+        ),
+        (
+            "sharegpt",
+            lambda said: {"id": "c", "conversations": [{"from": r, "value": t} for r, t in said]},
+        ),
+    ],
+)
+def test_what_a_user_said_last_in_a_chat_is_asked_though_nobody_answered(tmp_path, name, record):
+    said = [("user", "Hi!"), ("assistant", "Hello."), ("user", "Who?")]
+    path = lines(tmp_path / f"{name}.jsonl", record(said), {**record(said[:1]), "id": "d"})
+    queries = read_queries(path)
+    assert list(queries) == [
+        Query("c#1", "Hi!"),
+        Query("c#3", "Who?", (Turn("Hi!", "user"), Turn("Hello.", "system"))),
+    ]  # and "Hi!" of the second chat was asked already
+    [note] = queries.counts.kept
+    assert "1 samples have the context of an earlier one" in str(note)
+    assert [sample.id for sample in dialeval.load(path)] == ["c#1"]  # there is one to judge
 
 
 def test_a_system_prompt_is_asked_for_in_vain_where_there_is_no_chat_log(tmp_path):

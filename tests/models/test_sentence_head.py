@@ -13,6 +13,7 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.models.sentence_head import (
+    FlowHead,
     GraphHead,
     MeanHead,
     PairHead,
@@ -120,10 +121,37 @@ def test_dyna_eval_passes_messages_between_turns_as_the_formula_says(count):
     assert logit.item() == pytest.approx(by_hand(head, nodes), abs=1e-5)
 
 
-@pytest.mark.parametrize("name", ["pair", "turns", "graph", "mean"])
+def test_flow_counts_how_near_the_own_turns_of_the_speaker_come_to_what_was_foretold():
+    head = FlowHead(2, (2,)).eval()
+    foretold = [(9, 9), (9, 9), (1, 0), (9, 9), (3, 4)]  # after the first, second, ... turn
+    del head.lstm
+    head.lstm = lambda nodes: (torch.tensor([foretold], dtype=torch.float32), None)
+    head.foretell = torch.nn.Identity()
+    turns = torch.zeros(1, 5, 2)
+    turns[0, 3] = torch.tensor([0.0, 2.0])
+    logit = head(turns, torch.tensor([5]), torch.tensor([[6.0, 8.0]]))
+    # The second answer is at a right angle to what was foretold: x = 0. The third has its
+    # direction and twice its length: x = 1 * 5^2 / (10 * 5) = 1/2. The geometric mean of
+    # (x + 1) / 2 is sqrt(1/2 * 3/4) = .6124.
+    assert logit.sigmoid().item() == pytest.approx(0.6124, abs=1e-4)
+
+
+def test_flow_hears_nothing_of_a_turn_before_it_has_foretold_it():
+    torch.manual_seed(0)
+    head = FlowHead(3, (4,)).eval()
+    turns, response = torch.randn(1, 4, 3), torch.randn(1, 3)
+    distances = head.distances(turns, torch.tensor([4]), response)
+    changed = torch.cat([turns[:, :3], torch.randn(1, 1, 3)], dim=1)
+    after = head.distances(changed, torch.tensor([4]), torch.randn(1, 3))
+    assert distances.shape == (4,)
+    assert after[:2].tolist() == pytest.approx(distances[:2].tolist(), abs=1e-6)
+    assert abs(after[2].item() - distances[2].item()) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["pair", "turns", "graph", "mean", "flow"])
 def test_a_score_does_not_depend_on_what_is_scored_beside_it(name):
     torch.manual_seed(0)
-    units = {"pair": (3,), "turns": (3, 4), "graph": (3,), "mean": (4, 2)}[name]
+    units = {"pair": (3,), "turns": (3, 4), "graph": (3,), "mean": (4, 2), "flow": (3,)}[name]
     config = SentenceHeadConfig("deb", "encoder", name, 5, units, 4)
     model = SentenceHead(config.network(), config)
     generator = np.random.default_rng(0)

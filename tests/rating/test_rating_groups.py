@@ -1,5 +1,6 @@
 """People rate groups of answers, one dialogue under four aspects, and samples over a range."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ from made_up import samples
 
 import dialeval
 from dialeval.errors import UsageError
+from dialeval.probe.plan import kind_of
 from dialeval.probe.whole_dialogue import whole_dialogues
 from dialeval.rating.design import RatingMaterial, design, evenly_spread, read_material
 from dialeval.rating.job import Job, parse_qualities
@@ -65,6 +67,25 @@ def test_samples_are_chosen_evenly_over_the_range_of_a_metric(tmp_path):
         [str(tmp_path / "run")], dialeval.load, limit=7, seed=0, spread="length"
     )
     assert sorted(len(s.response.split()) for s in source.samples) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_groups_of_several_systems_in_one_run_are_rated_each_with_its_own_scores(tmp_path):
+    def said(system, number, answers):
+        variants = tuple(Variant(f"wording {i}?", text) for i, text in enumerate(answers))
+        name = f"q{number}/diversity-ws"
+        return Sample(name, dialogue=f"q{number}", variants=variants, system=system, item=name)
+
+    dull, lively = ["no", "no"], ["yes of course", "not in my life"]
+    both = [said("dull", i, dull) for i in range(2)] + [said("fun", i, lively) for i in range(2)]
+    dialeval.score(both, ["diversity:n=1,dispersion=false"], out=tmp_path / "run")
+    (source,) = read_material([str(tmp_path / "run")], dialeval.load)
+    tasks = design([source], job("diversity")).job.tasks
+    found = {task.samples[0].id: [*task.scores[0].values()] for task in tasks}
+    assert list(found) == [f"{who}/q{i}/diversity-ws" for who in ("dull", "fun") for i in range(2)]
+    assert found["dull/q1/diversity-ws"] == [0.0]  # one word, twice
+    assert found["fun/q0/diversity-ws"] == [pytest.approx(math.log(7))]  # seven words, once each
+    assert kind_of(tasks[2].samples[0]).by == "ws"
+    assert [task.samples[0].item for task in tasks[1:3]] == ["q1/diversity-ws", "q0/diversity-ws"]
 
 
 def test_a_range_needs_a_run_that_has_the_metric_and_a_number(tmp_path):

@@ -262,7 +262,7 @@ def test_each_row_of_table_2_ran_or_is_quoted_with_the_reason(fed, monkeypatch):
     told = {row.what: row.to_record() for row in result.rows}
     quoted = told["fed, turns: QuestEval"]
     assert (quoted["state"], quoted["published"]["printed"]) == ("quoted", "0.09")
-    assert quoted["reason"] == "quoted: dialeval has no no-such-metric; takes T5 models"
+    assert quoted["reason"] == "quoted: dialeval has no no-such-metric, which takes T5 models"
     ran = told["fed, turns: FED"]
     assert (ran["state"], ran["by"], ran["must_match"]) == ("ran", "fed", False)
     assert told["fed, dialogues: FULL"]["published"]["printed"] == "0.69"

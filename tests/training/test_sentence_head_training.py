@@ -1,5 +1,5 @@
-"""`train` of heads on sentence vectors (deb, maude, dyna-eval, usr-context, usr-fact,
-predictive-engage), with a tiny random BERT."""
+"""`train` of heads on sentence vectors (deb, maude, dyna-eval, flow-score,
+usr-context, usr-fact, predictive-engage), with a tiny random BERT."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_dyna_eval_learns_whole_dialogues_against_those_out_of_joint(tmp_path, b
 
 def test_dyna_eval_puts_dialogues_out_of_joint_in_two_ways():
     dialogue, other = ("a", "b", "c", "d", "e"), ("x", "y", "x", "y")
-    examples = dyna_eval._examples([dialogue, other], np.random.default_rng(0))
+    examples = dyna_eval.dialogues_and_wrong_ones([dialogue, other], np.random.default_rng(0))
     whole = [(*one.turns, one.response) for one in examples]
     assert [one.target for one in examples] == [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
     assert (whole[0], whole[3]) == (dialogue, other)
@@ -145,6 +145,19 @@ def test_dialogues_that_are_too_short_for_dyna_eval_are_refused(tmp_path, base, 
     short = write_dialogues(tmp_path / "short.jsonl", [dialogue[:3] for dialogue in DIALOGUES])
     with pytest.raises(UsageError, match="two dialogues of 4 turns"):
         train("dyna-eval", short, tmp_path / "out", model=base)
+
+
+def test_flow_score_learns_what_is_said_next_from_dialogues_alone(tmp_path, base, corpus):
+    options = {"model": base, "dropout": 0.0, "learning_rate": 0.02} | FAST | {"epochs": 30}
+    card = train("flow-score", corpus, tmp_path / "out", **options)
+    own = card.scores["squared distance from what was foretold, test"]
+    assert own < card.scores["squared distance from the mean vector, test"]
+    wrong = [(d, c, b, a) for a, b, c, d in DIALOGUES]
+    questions = [Judge(str(tmp_path / "out"), one[:-1], one[-1]) for one in (*DIALOGUES, *wrong)]
+    found = Answerer(Models("cpu"), None).answer(questions)
+    scores = np.array([float(found[question][0]) for question in questions]).reshape(2, -1)
+    assert (scores[0] > scores[1]).mean() > 0.9
+    assert ((scores > 0) & (scores < 1)).all()
 
 
 def test_usr_learns_from_turns_and_from_facts(tmp_path, base, corpus):

@@ -8,7 +8,8 @@ One JSON object per line. `read_queries` takes less than that, too:
 - `queries`: JSON with `query`, or with a `context` that ends in it, or with nothing but texts
 - `text`: a query per line
 - every file of dialogues that `dialeval.load` reads: the query is the last turn of the user before
-  the response. Where rival systems answered the same context, it is asked once.
+  the response. Where rival systems answered the same context, it is asked once. Of a chat log every
+  turn of the user is a query, also the last one that nobody answered.
 
 Problems are reported as for dialogues: all of them, with file, line and field.
 """
@@ -20,7 +21,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
@@ -172,7 +173,7 @@ def read_queries(
     """
     if not paths:
         raise UsageError("no file given")
-    options = read_options(columns or {}, (), {}, system_prompt)
+    options = replace(read_options(columns or {}, (), {}, system_prompt), unanswered=True)
     limits = Limits(largest_record)
     opened, problems, formats = [], [], set()
     labels: Counter[str] = Counter()

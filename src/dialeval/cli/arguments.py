@@ -238,8 +238,9 @@ Queries = Annotated[
     list[str],
     option(
         "--queries",
-        help="Ask the queries of this file: one query per line, dialogues, whose last user turn is"
-        " asked, or a file of `dialeval augment`. Repeat for several.",
+        help="Ask the queries of this file: one query per line; dialogues, of which the last user"
+        " turn is asked, and of chat logs every one; or a file of `dialeval augment`. Repeat for"
+        " several.",
     ),
 ]
 AskedAtOnce = Annotated[

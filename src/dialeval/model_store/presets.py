@@ -84,7 +84,7 @@ nli               contradictions between answers: consistency
 encoder           the states of an encoder: PONE, BERT-RUBER, Deep AM-FM
 ruber, bert-ruber, pone, mme-*, grade, deb, maude, usr-*, predictive-engage   the scorers of these
                   metrics; those of the papers are not public
-dyna-eval         the same; none is embedded
+dyna-eval, flow-score   the same; none is embedded
 mme-specificity   the masked language model of specificity: BERT brings its own head
 dialogrpt         feedback on Reddit: DialogRPT; nothing embedded takes its place
 sentence-encoder  diversity; what the judges of MME-CRS start from
@@ -107,6 +107,7 @@ _DEB = "dialeval train deb --data dailydialog++ --data dailydialog"
 TRAINED: Mapping[str, Mapping[str, str]] = {
     "default": {
         "dyna-eval": "dialeval train dyna-eval --data dailydialog -o DIR",
+        "flow-score": "dialeval train flow-score --data dailydialog -o DIR",
     },
     "paper": {
         "ruber": "dialeval train ruber --data dailydialog -o DIR",
@@ -118,6 +119,8 @@ TRAINED: Mapping[str, Mapping[str, str]] = {
         "deb": f"{_DEB} {_FROZEN_BERT} -o DIR",
         "maude": f"dialeval train maude --data personachat {_FROZEN_BERT} -o DIR",
         "dyna-eval": f"dialeval train dyna-eval --data empathetic {_FROZEN_ROBERTA} -o DIR",
+        "flow-score": "dialeval train flow-score --data dailydialog --data empathetic"
+        f" {_FROZEN_BERT} -o DIR",
         "predictive-engage": "dialeval train predictive-engage --data CONVAI2017.json --data engage"
         f" {_FROZEN_BERT} -o DIR",
         "usr-context": f"dialeval train usr-context --data topical-chat {_FROZEN_ROBERTA} -o DIR",

@@ -68,7 +68,15 @@ JUDGE_KINDS: Mapping[str, JudgeKind] = {
     "sentence-head": JudgeKind(
         "dialeval.models.sentence_head:load",
         base="encoder",
-        metrics=("deb", "maude", "dyna-eval", "predictive-engage", "usr-context", "usr-fact"),
+        metrics=(
+            "deb",
+            "maude",
+            "dyna-eval",
+            "flow-score",
+            "predictive-engage",
+            "usr-context",
+            "usr-fact",
+        ),
     ),
     "quality-judge": JudgeKind(
         "dialeval.models.quality_judge:load", base="encoder", metrics=("judge",)

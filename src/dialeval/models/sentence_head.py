@@ -1,4 +1,4 @@
-"""Small heads on frozen sentence vectors: what `deb`, `maude`, `dyna-eval`, `usr` and
+"""Small heads on frozen sentence vectors: what `deb`, `maude`, `dyna-eval`, `flow-score`, `usr` and
 `predictive-engage` learn.
 
 An encoder gives a vector for every turn and for the response, and is not trained. A head makes one
@@ -13,6 +13,8 @@ logit of them; its sigmoid is the score. c is the context, r the response:
     mean   (q + r) / 2 -> 64 -> 32 -> 8 -> 1, tanh; q is the last turn: Predictive Engagement
            (Ghazarian et al., 2020). The softmax over two classes of the paper is the sigmoid of the
            difference of their logits
+    flow   an LSTM foretells the vector of each turn from those before it; the score says how near
+           it comes: FlowScore (Li et al., 2021), see `FlowHead`
 
 The papers fine-tune BERT or read it frozen; a head of 50 to 400 thousand numbers learns in minutes
 on one core, and what `bert-ruber` and `pone` embed is not embedded again.
@@ -38,7 +40,7 @@ from dialeval.models.loading import choose_device
 from dialeval.models.pair_scorer import last_words, too_long
 from dialeval.question import Answer, Embed, Judge, Judgement, Question, cannot_answer
 
-HeadName = Literal["pair", "turns", "graph", "mean"]
+HeadName = Literal["pair", "turns", "graph", "mean", "flow"]
 BATCH = 512
 
 
@@ -184,11 +186,78 @@ class MeanHead(torch.nn.Module):
         return logits
 
 
+FIRST_FORETOLD = 3
+"""Turns before the first one that counts in a FlowScore."""
+
+LEAST = 1e-6
+"""The smallest (x + 1) / 2: its logarithm is finite even for the opposite of what was foretold."""
+
+
+class FlowHead(torch.nn.Module):
+    """What each turn says, foretold from the turns before it; the response is the last of them.
+
+        f_k = W LSTM(u_1 ... u_k-1)
+        x_k = cos(u_k, f_k) min(|u_k|, |f_k|)^2 / (|u_k| |f_k|)
+        g = exp( mean over k of ln((x_k + 1) / 2) )
+
+    k runs over the turns of the speaker of the response with three turns before them or more, or
+    over the response alone where there is no such turn. Two speakers take turns. The output is the
+    logit of g. `units` is the width of the LSTM.
+    """
+
+    def __init__(self, dimensions: int, units: Sequence[int], dropout: float = 0.0) -> None:
+        super().__init__()
+        [width] = units
+        self.lstm = torch.nn.LSTM(dimensions, width, batch_first=True)
+        self.foretell = torch.nn.Linear(width, dimensions)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(
+        self, turns: torch.Tensor, counts: torch.Tensor, response: torch.Tensor
+    ) -> torch.Tensor:
+        """As `PairHead.forward`."""
+        said, foretold, place = self._flow(turns, counts, response)
+        x = flow_similarity(said, foretold)
+        counted = (place >= FIRST_FORETOLD) & ((counts[:, None] - place) % 2 == 0)
+        counted = (counted & (place <= counts[:, None])) | (place == counts[:, None])
+        logarithms = ((x + 1) / 2).clamp(LEAST, 1 - LEAST).log() * counted
+        mean = logarithms.sum(dim=1) / counted.sum(dim=1)
+        return mean - torch.log1p(-mean.exp())
+
+    def distances(
+        self, turns: torch.Tensor, counts: torch.Tensor, response: torch.Tensor
+    ) -> torch.Tensor:
+        """Returns |u_k - f_k|^2 of all turns but the first, of all rows one after the other."""
+        said, foretold, place = self._flow(turns, counts, response)
+        return (said - foretold).square().sum(dim=-1)[place <= counts[:, None]]
+
+    def _flow(
+        self, turns: torch.Tensor, counts: torch.Tensor, response: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Returns what was said and what was foretold, and the place of both from 1 on."""
+        rows = torch.arange(len(turns), device=turns.device)
+        nodes = torch.cat([turns, torch.zeros_like(turns[:, :1])], dim=1)
+        nodes[rows, counts] = response.to(nodes.dtype)
+        # What is behind the response is padding, and nothing before it hears of it.
+        states, _ = self.lstm(nodes[:, :-1])
+        place = torch.arange(1, nodes.shape[1], device=turns.device).expand(len(turns), -1)
+        return nodes[:, 1:], self.foretell(self.dropout(states)), place
+
+
+def flow_similarity(said: torch.Tensor, foretold: torch.Tensor) -> torch.Tensor:
+    """Returns cos(a, b) min(|a|, |b|)^2 / (|a| |b|) of the last dimension; 0 where one is 0."""
+    one, other = (vector.square().sum(dim=-1).sqrt() for vector in (said, foretold))
+    product = one * other
+    cosine = (said * foretold).sum(dim=-1) / product.clamp(min=1e-12)
+    return cosine * torch.minimum(one, other).square() / product.clamp(min=1e-12)
+
+
 HEADS: Mapping[HeadName, Callable[..., torch.nn.Module]] = {
     "pair": PairHead,
     "turns": TurnsHead,
     "graph": GraphHead,
     "mean": MeanHead,
+    "flow": FlowHead,
 }
 
 

@@ -150,7 +150,7 @@ class HolisticResult:
                     one.names,
                     one.names,
                     one.values,
-                    title=f"The four metrics among themselves ({one.points})",
+                    title=f"The metrics among themselves, over {points(one)}",
                     note=f"Pearson's r, n = {max(map(max, one.n)):,}",
                 )
                 for one in self.relations
@@ -186,6 +186,11 @@ class HolisticResult:
         }
 
 
+def points(one: Relations) -> str:
+    """What n counts: queries (each query of each system), or systems."""
+    return "systems" if one.by == "system" else "queries"
+
+
 def pair_table(one: Relations) -> TextTable:
     """A row for each pair of metrics, as section 5.5 reports them."""
     rows = tuple(
@@ -197,7 +202,7 @@ def pair_table(one: Relations) -> TextTable:
         )
         for i, j in combinations(range(len(one.names)), 2)
     )
-    title = f"The metrics among themselves ({one.points})"
+    title = f"The metrics among themselves, over {points(one)}"
     return TextTable(("pair", "r", "p", "n"), rows, 1, (one.note,) if one.note else (), title)
 
 
@@ -211,7 +216,7 @@ def pairs_record(one: Relations) -> dict[str, Any]:
         }
         for i, j in combinations(range(len(one.names)), 2)
     ]
-    return {"over": "systems" if one.by == "system" else "queries", "pairs": pairs}
+    return {"over": points(one), "pairs": pairs}
 
 
 def means_by_system(judged: Iterable[Judged]) -> dict[str, dict[str, Mean]]:

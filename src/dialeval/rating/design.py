@@ -50,10 +50,12 @@ class RatingMaterial:
     name: str
     samples: tuple[Sample, ...]
     scores: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
-    """Id of the sample -> metric -> score."""
+    """Id of the sample (`SYSTEM/ID` with `shared_ids`) -> metric -> score."""
     directions: Mapping[str, str] = field(default_factory=dict)
     problems: Problems | None = None
     """The problems of the file."""
+    shared_ids: bool = False
+    """Whether systems of a run have the same ids, as those that `dialeval holistic` asked."""
 
 
 def read_material(
@@ -106,14 +108,19 @@ def _run(
         generator = random.Random(seed)
         rows = islice(rows, limit) if seed is None else choose(rows, limit, generator)
     samples = tuple(rows)
-    wanted = {sample.id for sample in samples}
-    scores: dict[str, dict[str, float | None]] = {ident: {} for ident in wanted}
-    for batch in run.batches(["id", *run.metrics]):
+    wanted = {(sample.system, sample.id) for sample in samples}
+    found: dict[tuple[str, str], dict[str, float | None]] = {key: {} for key in wanted}
+    seen: set[str] = set()
+    shared = False
+    for batch in run.batches(["id", "system", *run.metrics]):
         for row in batch.to_pylist():
-            if row["id"] in wanted:
-                scores[row["id"]] = {metric: row[metric] for metric in run.metrics}
+            shared = shared or row["id"] in seen
+            seen.add(row["id"])
+            if (key := (row["system"] or "", row["id"])) in wanted:
+                found[key] = {metric: row[metric] for metric in run.metrics}
+    scores = {f"{by}/{own}" if shared else own: values for (by, own), values in found.items()}
     directions = {metric["label"]: metric["direction"] for metric in run.manifest["metrics"]}
-    return RatingMaterial(name, samples, scores, directions)
+    return RatingMaterial(name, samples, scores, directions, shared_ids=shared)
 
 
 def evenly_spread(values: Sequence[float | None], count: int) -> set[int]:
@@ -373,7 +380,11 @@ def _advice(job: Job) -> Iterator[str]:
 
 
 def _rating(material: Sequence[RatingMaterial], job: Job) -> Design:
-    samples = [sample for source in material for sample in source.samples]
+    samples = [
+        _with_system(sample) if source.shared_ids else sample
+        for source in material
+        for sample in source.samples
+    ]
     _check_ids(samples)
     scores = {ident: found for source in material for ident, found in source.scores.items()}
     judged = [(sample,) for sample in samples if sample.turns or sample.variants]
@@ -474,12 +485,23 @@ def _checks(job: Job, judged: Sequence[tuple[Sample, ...]]) -> list[Task]:
     return checks
 
 
+def _with_system(sample: Sample) -> Sample:
+    """Returns the sample under an id that no other system has. The item still says which samples
+    answer the same thing."""
+    return replace(
+        sample,
+        id=f"{sample.system}/{sample.id}",
+        dialogue=f"{sample.system}/{sample.dialogue}" if sample.dialogue else "",
+        item=sample.item or sample.id,
+    )
+
+
 def _check_ids(samples: Sequence[Sample]) -> None:
     seen: set[str] = set()
     for sample in samples:
         if sample.id in seen:
             raise UsageError(
-                f"the id {sample.id!r} occurs in two sources. To compare answers of two systems,"
+                f"the id {sample.id!r} occurs twice. To compare answers of two systems,"
                 " add --compare; otherwise give each sample an id of its own."
             )
         seen.add(sample.id)

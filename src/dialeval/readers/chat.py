@@ -103,7 +103,7 @@ def chat_of_record(record: Mapping[str, Any], key: str, place: Place, options: R
         answer = last_answer(messages_in({beside: record[beside]}, "assistant"))
         if answer is not None:
             chat.add({"model": name, **answer}, beside)
-    if not chat.answers and place.problems.errors == errors:
+    if not chat.answers and not chat.is_unanswered and place.problems.errors == errors:
         place.warning(beside or key, "no answer of an assistant: nothing to judge")
     if chat.answers:
         said = ratings(record.get("ratings"), "ratings", place, options)

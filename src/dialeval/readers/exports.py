@@ -52,7 +52,7 @@ def _reads(conversation: Conversation, *ids: str) -> Callable[..., Iterator[Samp
             if place.problems.errors > errors:
                 place.problems.skipped += 1
                 continue
-            if not chat.answers:
+            if not chat.answers and not chat.is_unanswered:
                 place.warning("", "no answer of an assistant: nothing to judge")
             yield from chat.samples(name)
 

@@ -154,6 +154,16 @@ class Chat:
                 dialogue=dialogue,
                 ratings=answer.ratings,
             )
+        if self.is_unanswered:
+            turns = tuple(self.turns)
+            name = f"{dialogue}#{len(turns)}"
+            yield Sample(name, turns, facts=tuple(self.facts), dialogue=dialogue)
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the user spoke last, and the options ask for that."""
+        last = self.turns[-1] if self.turns else Turn("")
+        return self._options.unanswered and last.speaker == "user" and bool(last.text.strip())
 
     def _answer(self, message: Mapping[str, Any], where: str) -> str:
         key, content = _content(message)

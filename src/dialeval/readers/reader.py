@@ -65,6 +65,8 @@ class ReadOptions:
     texts    whether what was said is needed; ratings and an id are enough to join scores to
     system_prompt  what becomes of the instructions in a chat log: nothing, or `facts`, which
              metrics may look at and raters see
+    unanswered  whether a chat that ends in a turn of the user gives a sample for it, without a
+             response: there is nothing to judge, but something to ask
     """
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -72,11 +74,13 @@ class ReadOptions:
     scales: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
     texts: bool = True
     system_prompt: SystemPrompt = "leave-out"
+    unanswered: bool = False
 
     def __reduce__(self) -> tuple[type[ReadOptions], tuple[Any, ...]]:
         """Goes to another process: a view of a dict does not."""
         columns, scales = dict(self.columns), dict(self.scales)
-        return ReadOptions, (columns, self.ratings, scales, self.texts, self.system_prompt)
+        others = self.ratings, scales, self.texts, self.system_prompt, self.unanswered
+        return ReadOptions, (columns, *others)
 
     def without_names(self) -> ReadOptions:
         """For records whose columns were looked up and whose ratings were read."""

@@ -71,6 +71,7 @@ OURS = {
     "DEB": "deb",
     "MAUDE": "maude",
     "DynaEval": "dyna-eval",
+    "FlowScore": "flow-score",
     "USR": "usr",
     "PredictiveEngage": "predictive-engage",
     "DialogRPT": "dialogrpt",
@@ -266,7 +267,7 @@ METRICS = (
     "ruber", "ruber:blend=unreferenced", "bert-ruber", "pone",
     "coherence", "fluency", "pmi", "full", "fed", "follow-up-contrast",
     "usl-h", "deep-am-fm", "holistic", "dialogrpt",
-    "grade", "deb", "maude", "dyna-eval", "usr", "predictive-engage",
+    "grade", "deb", "maude", "dyna-eval", "flow-score", "usr", "predictive-engage",
 )  # fmt: skip
 """Word overlap, embeddings, learned scorers, likelihoods, compositions."""
 

@@ -136,7 +136,14 @@ class Rival:
 
 
 TABLE_2 = (
-    Rival("QuestEval", "0.09", "0.08", "quest-eval", "T5 models that ask and answer questions"),
+    Rival(
+        "QuestEval",
+        "0.09",
+        "0.08",
+        "quest-eval",
+        "T5 models that ask questions about a text and answer them: only the hub has these, and"
+        " there are no questions with answers here to train others",
+    ),
     Rival("MAUDE", "-0.09", "-0.28", "maude", "an LSTM over turns, trained on corrupted replies"),
     Rival("DEB", "0.19", "-0.01", "deb", "BERT trained on Reddit, then on DailyDialog++"),
     Rival("GRADE", "0.12", "-0.06", "grade", "a graph of topics and BERT, trained on DailyDialog"),
@@ -147,7 +154,7 @@ TABLE_2 = (
     Rival("HolisticEval", "0.12", "-0.30", "holistic", "GPT-2 tuned on DailyDialog"),
     Rival("PredictiveEngage", "0.09", "0.15", "predictive-engage", "an MLP trained on ConvAI"),
     Rival("FED", "0.09", "0.32", "fed", "DialoGPT-large"),
-    Rival("FlowScore", "-0.05", "-0.00", "flow-score", "DialoFlow, trained on Reddit"),
+    Rival("FlowScore", "-0.05", "-0.00", "flow-score", "DialoFlow, GPT-2 trained on Reddit"),
 )
 """In the order of the paper."""
 
@@ -187,7 +194,8 @@ def measure_table(setting: Setting) -> Findings:
         for rival in TABLE_2:
             # Besides the metric itself, those that the user gave a model: -m grade:model=DIR
             own = [label for label in found if split_spec(label)[0] == rival.spec]
-            why = left_out.get(rival.spec, f"dialeval has no {rival.spec}; takes {rival.takes}")
+            lacking = f"dialeval has no {rival.spec}, which takes {rival.takes}"
+            why = left_out.get(rival.spec, lacking)
             measured += [one for label in own for one in found.pop(label)]
             measured += [] if own else _quoted(rated, rival, f"quoted: {why}")
         measured += [one for rows in found.values() for one in rows]

@@ -4,6 +4,7 @@ The vectors of all texts are computed before the training (`embed`) and lie in o
 is a few numbers of rows. The loss is binary cross-entropy. With `balanced`, each class of a batch
 has the same weight, N / (2 N_class), as in Predictive Engagement. The best epoch is that of the
 highest AUC with `balanced`, and else that of the highest accuracy, on held-out examples.
+`FlowLearner` has no targets to learn: it foretells what is said next.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 
 from dialeval.agreement.arithmetic import rank
-from dialeval.models.sentence_head import SentenceHeadConfig
+from dialeval.models.sentence_head import FlowHead, SentenceHeadConfig
 from dialeval.training.examples.pair_corpus import Example, Examples, Pair
 from dialeval.training.examples.pair_vectors import embed
 from dialeval.training.loop import NetworkLearner, Validation
@@ -162,6 +163,46 @@ class SentenceHeadLearner(NetworkLearner):
         every = torch.arange(len(rows))
         parts = (every[at : at + SCORED_AT_ONCE] for at in range(0, len(rows), SCORED_AT_ONCE))
         return torch.cat([self._logits(rows.some(part), table) for part in parts])
+
+
+class FlowLearner(SentenceHeadLearner):
+    """Learns from right examples to foretell the next vector, by the squared distance. The best
+    epoch is that of the smallest distance in right examples; wrong ones say what it is good for."""
+
+    def loss(self, batch: Rows) -> torch.Tensor:
+        self.network.train()
+        return self._distances(batch).mean()
+
+    def validate(self) -> Validation:
+        targets = self._validation.targets
+        logits = self._predict(self._validation, self._vectors.table)
+        loss = self._distance(self._validation)
+        return Validation(loss, {"validation_auc": area_under_curve(logits, targets)})
+
+    def distance(self, examples: Sequence[Example]) -> float:
+        """Returns the mean squared distance in the right ones of these examples."""
+        return self._distance(self._rows(examples))
+
+    def distance_from_mean(self, examples: Sequence[Example]) -> float:
+        """Returns the same of a flow that always foretells the mean of what is said in these."""
+        rows = self._rows([one for one in examples if one.target > 0.5])
+        place = torch.arange(rows.turns.shape[1])
+        before = rows.turns[(place > 0) & (place < rows.counts[:, None])]
+        said = self._vectors.table[torch.cat([before, rows.responses])]
+        return float((said - said.mean(dim=0)).square().sum(dim=-1).mean())
+
+    @torch.no_grad()
+    def _distance(self, rows: Rows) -> float:
+        self.network.eval()
+        right = rows.some(torch.nonzero(rows.targets > 0.5)[:, 0])
+        every = torch.arange(len(right))
+        parts = (every[at : at + SCORED_AT_ONCE] for at in range(0, len(every), SCORED_AT_ONCE))
+        return float(torch.cat([self._distances(right.some(part)) for part in parts]).mean())
+
+    def _distances(self, rows: Rows) -> torch.Tensor:
+        assert isinstance(self.network, FlowHead)
+        table = self._vectors.table
+        return self.network.distances(table[rows.turns], rows.counts, table[rows.responses])
 
 
 def head_loss(logits: torch.Tensor, targets: torch.Tensor, balanced: bool) -> torch.Tensor:

@@ -28,6 +28,7 @@ RECIPES: Mapping[str, str] = {
     "deb": "deb:Deb",
     "maude": "maude:Maude",
     "dyna-eval": "dyna_eval:DynaEval",
+    "flow-score": "flow_score:FlowScore",
     "usr-context": "usr:UsrContext",
     "usr-fact": "usr:UsrFact",
     "predictive-engage": "predictive_engage:PredictiveEngage",

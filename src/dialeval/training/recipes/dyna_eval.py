@@ -61,33 +61,27 @@ class DynaEval(SentenceHead):
         import numpy as np
 
         from dialeval.training.examples.corpora import load_unrated
-        from dialeval.training.examples.pair_corpus import ExampleSets, drawn
+        from dialeval.training.examples.pair_corpus import ExampleSets
 
         corpus, left_out = load_unrated(data)
-
-        def some(dialogues: Sequence[Dialogue], most: int, seed: int) -> list[Dialogue]:
-            # What is cut off is not read in another dialogue either.
-            most_read = self.turns + 1
-            long = [dialogue[-most_read:] for dialogue in dialogues if len(dialogue) >= FEWEST]
-            if len(long) < 2:
-                raise UsageError(
-                    f"{corpus.name}: it takes two dialogues of {FEWEST} turns or more in each split"
-                    " to put an utterance of one into the other. Take more dialogues."
-                )
-            return drawn(long, most or None, np.random.default_rng([seed, 1]))
-
-        train = some(corpus.train, self.dialogues, self.seed)
-        validation = some(corpus.validation, self.held_out, 0)
-        test = some(corpus.test, self.held_out, 0)
+        most_read = self.turns + 1
+        train, validation, test = (
+            long_dialogues(corpus.name, own, most_read, most, seed)
+            for own, most, seed in (
+                (corpus.train, self.dialogues, self.seed),
+                (corpus.validation, self.held_out, 0),
+                (corpus.test, self.held_out, 0),
+            )
+        )
 
         def of_epoch(epoch: int) -> list[Example]:
-            return _examples(train, np.random.default_rng([self.seed, 2 + epoch]))
+            return dialogues_and_wrong_ones(train, np.random.default_rng([self.seed, 2 + epoch]))
 
-        held_out = _examples(test, np.random.default_rng(0))
+        held_out = dialogues_and_wrong_ones(test, np.random.default_rng(0))
         return HeadExamples(
             ExampleSets(
                 of_epoch,
-                _examples(validation, np.random.default_rng(0)),
+                dialogues_and_wrong_ones(validation, np.random.default_rng(0)),
                 corpus.digest(),
                 {"corpus": corpus.name, "sha256": corpus.digest(), **left_out.facts()}
                 | {"dialogues to learn from": len(train)},
@@ -101,6 +95,24 @@ class DynaEval(SentenceHead):
                 },
             )
         )
+
+
+def long_dialogues(
+    corpus: str, dialogues: Sequence[Dialogue], most_read: int, most: int, seed: int
+) -> list[Dialogue]:
+    """Draws dialogues that are long enough; 0: all. What is cut off their beginning is not read in
+    another dialogue either."""
+    import numpy as np
+
+    from dialeval.training.examples.pair_corpus import drawn
+
+    long = [dialogue[-most_read:] for dialogue in dialogues if len(dialogue) >= FEWEST]
+    if len(long) < 2:
+        raise UsageError(
+            f"{corpus}: it takes two dialogues of {FEWEST} turns or more in each split"
+            " to put an utterance of one into the other. Take more dialogues."
+        )
+    return drawn(long, most or None, np.random.default_rng([seed, 1]))
 
 
 def replace_one(
@@ -124,7 +136,9 @@ def shuffle_speaker(dialogue: Dialogue, generator: np.random.Generator) -> tuple
 TRIES = 10
 
 
-def _examples(dialogues: Sequence[Dialogue], generator: np.random.Generator) -> list[Example]:
+def dialogues_and_wrong_ones(
+    dialogues: Sequence[Dialogue], generator: np.random.Generator
+) -> list[Example]:
     """Returns each dialogue as it is, replaced and shuffled."""
     from dialeval.training.examples.pair_corpus import Example
 

@@ -1,5 +1,5 @@
 """Parts that the recipes of heads on frozen sentence vectors share: deb, maude, dyna-eval,
-usr-context, usr-fact, predictive-engage.
+flow-score, usr-context, usr-fact, predictive-engage.
 
 Every text is embedded once, before the training, and only the head learns. The recipes differ in
 their examples (`examples_of`) and in their head (`head`, `units`).
@@ -73,7 +73,7 @@ class SentenceHead(Recipe[PreparedHead]):
     balanced  whether both classes of a batch count the same, and the AUC decides
     """
 
-    head: ClassVar[Literal["pair", "turns", "graph", "mean"]] = "pair"
+    head: ClassVar[Literal["pair", "turns", "graph", "mean", "flow"]] = "pair"
     balanced: ClassVar[bool] = False
 
     model: str = option(
@@ -96,6 +96,12 @@ class SentenceHead(Recipe[PreparedHead]):
         """What the head tells and what it learned from, for the card."""
         raise NotImplementedError
 
+    def learner(self) -> type[SentenceHeadLearner]:
+        """Returns the class of what learns, with its loss."""
+        from dialeval.training.learners.sentence_head import SentenceHeadLearner
+
+        return SentenceHeadLearner
+
     def settings(self) -> Settings:
         return Settings(
             epochs=self.epochs,
@@ -109,7 +115,7 @@ class SentenceHead(Recipe[PreparedHead]):
         import torch
 
         from dialeval.models.sentence_head import SentenceHeadConfig
-        from dialeval.training.learners.sentence_head import SentenceHeadLearner, TextVectors
+        from dialeval.training.learners.sentence_head import TextVectors
 
         found = self.examples_of(data)
         sets = found.sets
@@ -124,7 +130,7 @@ class SentenceHead(Recipe[PreparedHead]):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = config.network(self.dropout)
-        learner = SentenceHeadLearner(
+        learner = self.learner()(
             network,
             config,
             vectors,
