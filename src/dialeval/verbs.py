@@ -235,6 +235,7 @@ def study(
     limit: int = 0,
     pairs: int = 0,
     seeds: int = 0,
+    corpus: PathLike | None = None,
     systems: Sequence[str] = (),
     raters: Sequence[str] = (),
     sweep: bool = False,
@@ -248,7 +249,8 @@ def study(
     """Repeats a paper's experiment: published, ours, difference.
 
     limit  samples of each set, where a study takes fewer; 0: all
-    pairs, seeds  where a study trains scorers: pairs to learn from, and trainings of each
+    corpus, pairs, seeds  where a study trains scorers: what to learn from (a file, a folder, or a
+          data set by name), how many pairs of it, and trainings of each
     systems, raters  where a study asks chatbots: their addresses, and files with ratings of what
           they answered
     sweep  whether such a study also trains scorers with other values of their options
@@ -278,6 +280,7 @@ def study(
             limit=limit,
             pairs=pairs,
             seeds=seeds,
+            corpus=None if corpus is None else Path(corpus),
             systems=systems,
             raters=raters,
             sweep=sweep,

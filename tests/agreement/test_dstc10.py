@@ -13,8 +13,11 @@ from dialeval.agreement.dstc10 import (
     flat_mean,
     protocol_rating,
     protocol_sample,
+    protocol_samples,
+    track_files,
     two_level_mean,
 )
+from dialeval.agreement.dstc10 import test_set as known_test_set
 from dialeval.sample import Rating, Sample, Turn
 
 
@@ -69,6 +72,25 @@ def test_an_empty_response_is_judged_as_the_words_no_response():
     assert protocol_sample(rated("a", {}, "  ")).response == "no response"
     assert protocol_sample(rated("a", {}, "ok")).response == "ok"
     assert protocol_sample(rated("a", {}, None)).response is None
+
+
+def test_items_of_a_test_set_without_a_response_are_not_counted():
+    """The organisers' script for JSALT passes over them."""
+    samples = [rated("a", {}, ""), rated("b", {}, "yes")]
+    assert [one.id for one in protocol_samples("jsalt", samples)] == ["b"]
+    assert [one.response for one in protocol_samples("dstc7", samples)] == ["no response", "yes"]
+
+
+def test_test_files_are_known_by_the_names_of_the_challenge(tmp_path):
+    names = ("jsalt_eval.json", "esl_eval.json", "ncm_eval.json", "fed-turn_eval.json")
+    both = ("dstc10-persona_eval.json", "dstc10-persona_clean_eval.json")
+    for name in (*names, *both, "dstc10-topical_clean_eval.json"):
+        (tmp_path / name).write_text("[]")
+    found = [path.name for path in track_files(tmp_path)]
+    assert both[0] not in found
+    assert len(found) == 6
+    known = [known_test_set(name) for name in found]
+    assert known == ["DSTC10-Persona", "DSTC10-Topical", "ESL", None, "JSALT", "NCM"]
 
 
 def test_the_table_holds_spearman_of_every_quality_of_every_set():

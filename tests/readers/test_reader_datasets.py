@@ -160,6 +160,81 @@ def test_dstc10_reads_test_files_some_of_whose_items_nobody_rated(tmp_path: Path
     assert found[3].ratings["grammar"].mean is None
 
 
+def test_dstc10_reads_other_names_of_fields_and_passes_over_those_it_does_not_know(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "esl_eval.json"
+    records = [
+        {
+            "id": f"esl_{n}", "system": "B", "context": "hi\nhow are you ?", "response": f"ok {n}",
+            "references": ["fine", "well"], "data_source": "ESL", "turn": 3,
+        }
+        for n in range(3)
+    ]  # fmt: skip
+    records[2]["annotations"] = {"appropriateness": [4, 2]}
+    path.write_text(json.dumps(records, indent=1))
+    assert list(check([path]).formats.values()) == ["dstc10"]
+    found = list(load(path))
+    assert [sample.id for sample in found] == ["esl_0", "esl_1", "esl_2"]
+    assert {sample.system for sample in found} == {"B"}
+    assert found[0].references == ("fine", "well")
+    assert found[2].ratings["appropriateness"].mean == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "speakers"),
+    [
+        (("User", "System"), ["user", "system"]),
+        (("Human", "Bot"), ["user", "system"]),
+        (("A", "B"), ["", ""]),
+        (("Speaker 1", "Speaker 2"), ["", ""]),
+    ],
+)
+def test_dstc10_takes_the_names_of_speakers_from_the_lines(
+    tmp_path: Path, names: tuple[str, str], speakers: list[str]
+) -> None:
+    path = tmp_path / "ncm_eval.json"
+    first, second = names
+    said = {"context": f"{first}: hi\n{second}: hello: you ?", "response": f"{first}: B: fine"}
+    path.write_text(json.dumps([answer(0, annotations={"content": [1]}) | said]))
+    (sample,) = load(path)
+    assert [(t.text, t.speaker) for t in sample.context] == [
+        ("hi", speakers[0]),
+        ("hello: you ?", speakers[1]),
+    ]
+    assert sample.response == "B: fine"
+
+
+def test_dstc10_keeps_a_line_that_only_looks_like_a_speaker(tmp_path: Path) -> None:
+    path = tmp_path / "ncm_eval.json"
+    said = {"context": "A: one way\nB is another", "response": "A: then"}
+    path.write_text(json.dumps([answer(0, annotations={"content": [1]}) | said]))
+    (sample,) = load(path)
+    assert [turn.text for turn in sample.context] == ["A: one way", "B is another"]
+    assert sample.response == "A: then"
+
+
+def test_dstc10_keeps_the_ids_of_a_file_that_nobody_rated_and_answers_that_are_null(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "jsalt_eval.json"
+    path.write_text(json.dumps([answer(0, reference=["a"]), answer(1, response=None)]))
+    report = check([path])
+    assert list(report.formats.values()) == ["dstc10"]
+    assert report.errors == 0
+    assert [(sample.id, sample.response) for sample in load(path)] == [
+        ("jsalt_00000", "fine 0"),
+        ("jsalt_00001", ""),
+    ]
+
+
+def test_annotations_that_are_a_list_are_not_those_of_dstc10(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    record = {"id": "1", "context": "hi", "response": "hello", "annotations": [{"url": "x"}]}
+    path.write_text(json.dumps(record) + "\n")
+    assert list(check([path]).formats.values()) == ["jsonl"]
+
+
 def test_dstc10_tells_answers_apart_that_share_an_id_or_have_none(tmp_path: Path) -> None:
     path = tmp_path / "esl_eval.json"
     records = [answer(n, dialogue_id="d", annotations={"content": [n]}) for n in range(3)]

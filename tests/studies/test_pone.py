@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,18 +13,23 @@ from generation.tiny_networks import save_network  # noqa: E402
 from training.made_up_topics import TOPICS, Topics  # noqa: E402
 
 import dialeval  # noqa: E402
+from dialeval.agreement.coefficient import Coefficient  # noqa: E402
 from dialeval.errors import UsageError  # noqa: E402
 from dialeval.sample import Rating, Sample, Turn  # noqa: E402
 from dialeval.studies.pone_published import (  # noqa: E402  # noqa: E402
+    SWEEPS,
     TABLE_2,
     TABLE_7,
+    TABLE_8,
     TABLE_9,
     average_gain,
     cell_of,
     columns_by_system,
     people_of,
+    printed_column,
+    undefined,
 )
-from dialeval.studies.pone_tables import printed_row  # noqa: E402
+from dialeval.studies.pone_tables import printed_row, sweep_table  # noqa: E402
 from dialeval.studies.result import run_study, save_folder  # noqa: E402
 from dialeval.studies.study import find_study  # noqa: E402
 
@@ -88,10 +94,39 @@ def test_a_cell_is_the_largest_over_the_raters_as_released(golden):
         )
 
 
+def test_beside_a_column_stands_what_was_printed_of_such_a_system():
+    assert printed_column("bots/my-transformer", TABLE_2) == "Transformer Dailydialog"
+    assert printed_column("transformer-cornell", TABLE_2) == "Transformer Cornell"
+    assert printed_column("copynet", TABLE_2) == "Seq2Seq-attn Dailydialog"
+    assert printed_column("copynet", TABLE_7) == "CopyNet Dailydialog"
+    assert printed_column("seq2seq-tencent", TABLE_7) == "Seq2Seq-attn Tencent"
+    assert printed_column("usr-topical", TABLE_7) == "Seq2Seq-attn Dailydialog"
+    assert printed_column("my-recosa", TABLE_8) == "ReCoSa Dailydialog"
+    assert printed_column("usr-topical", TABLE_8) == "HRED Dailydialog"
+
+
+def test_the_swept_values_have_the_released_ones_beside_them():
+    ours = {"ours, P": [(0.05, 0.5), (1.0, 0.2)], "ours, S": [(0.05, 0.4)]}
+    table = sweep_table("t", ours, SWEEPS["t"])
+    assert table.rows == (("0.05", 0.5, 0.4, 0.421, 0.416), ("1", 0.2, None, 0.412, 0.415))
+
+
+def test_what_is_undefined_is_counted():
+    constant, known = Coefficient(None, 9, reason="constant"), Coefficient(0.5, 9)
+    nothing = Coefficient(None, 0, reason="no pairs")
+    found = [
+        {"pearson": constant, "spearman": known},
+        {"pearson": nothing, "spearman": nothing},
+    ]
+    assert undefined(found) == 1
+
+
 def test_a_rated_set_gets_all_tables(corpora):
     path = rate(list(pairs(turns=2)), corpora / "mine.jsonl")
     study = find_study("pone")
     result = run_study(study, source=Topics(), metrics=ASKED, sets=[path], seeds=1)
+    few = run_study(study, source=Topics(), metrics=ASKED, sets=[path], seeds=1, limit=10)
+    assert next(row[1] for row in few.tables[1].rows if row[0] == "length") == "10"
     titles = [table.title for table in result.tables if not table.for_programs]
     numbers = [title.split(":")[0].removeprefix("Table ") for title in titles]
     assert numbers == ["1", "2", "3", "4", "6", "7", "8", "9"]
@@ -113,6 +148,8 @@ def test_a_rated_set_gets_all_tables(corpora):
     ours = [row for row in tables["6"].rows if row[0] == "ours"]
     assert [row[-1] for row in ours] == sorted(row[-1] for row in ours)
     assert 0 <= ours[0][-1] < ours[-1][-1] <= 1
+    assert all(row[2].startswith("nice ") for row in ours)  # the true reply
+    assert tables["2"].title.endswith("printed: Seq2Seq-attn Dailydialog)")
     assert result.rows[0].published.printed == "0.1318"
     assert "train seq2seq" in " ".join(result.notes)
     save_folder(result, corpora / "tables")
@@ -142,6 +179,9 @@ def test_systems_answer_are_rated_and_become_columns(corpora, monkeypatch):
     assert printed["BERT-RUBER"] == (0.4, 0.0002, 0.4247, 0.0)
     assert printed["length"] == (None,) * 4
     assert set(result.pictures) == {"sweep-t.svg", "sweep-k.svg"}
+    swept = {table.title: table for table in result.tables if table.title.startswith("Sweep")}
+    assert [row[0] for row in swept["Sweep of k"].rows] == ["1", "3", "5", "7", "9"]
+    assert "released: Xiaohuangji, P" in result.pictures["sweep-t.svg"].svg()
     with pytest.raises(UsageError, match="no rated answers of recosa"):
         run_study(study, source=Topics(), systems=["bots/recosa"], raters=[rated])
 
@@ -163,6 +203,30 @@ def test_other_studies_ask_no_chatbots():
         run_study(find_study("pone-bleu"), systems=["bots/hred"])
     with pytest.raises(UsageError, match="trains nothing"):
         run_study(find_study("pone-bleu"), pairs=10)
+    with pytest.raises(UsageError, match="trains nothing"):
+        run_study(find_study("pone-bleu"), corpus=Path("films"))
+
+
+def test_scorers_learn_from_another_corpus_and_chatbots_answer_its_queries(corpora, monkeypatch):
+    other = corpora / "others.jsonl"
+    lines = [{"context": [f"say {t} {n}"], "response": f"{t} it is {n}"}
+             for n in range(60) for t in TOPICS]  # fmt: skip
+    other.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.setenv("DIALEVAL_DATA", str(corpora / "nothing-here"))
+    study, path = find_study("pone"), rate(list(pairs()), corpora / "mine.jsonl")
+    with pytest.raises(UsageError, match="'dailydialog' is not here"):
+        run_study(study, source=Topics(), metrics=["length"], sets=[path], seeds=1)
+    monkeypatch.setattr("dialeval.studies.pone_scorers.BEAMS", {"max_new_tokens": 5})
+    bot = save_network(corpora / "bots" / "seq2seq", "seq2seq", turns=1)
+    asked = run_study(study, source=Topics(), systems=[bot], limit=3, corpus=other)
+    queries = [json.loads(line)["context"] for line in asked.files["answers.jsonl"].splitlines()]
+    assert [query[-1]["text"][:4] for query in queries] == ["say "] * 3
+    assert f"--corpus {other}" in asked.notes[-1]
+    result = run_study(
+        study, source=Topics(), metrics=["length"], sets=[path], seeds=1, corpus=other
+    )
+    negatives = next(table for table in result.tables if table.title.startswith("Table 4"))
+    assert all(" it is " in row[1] for row in negatives.rows if row[0] == "ours")
 
 
 def test_the_sizes_of_the_scorers_are_options():

@@ -135,8 +135,13 @@ def test_what_was_learned_is_what_is_said(tmp_path, corpus, name):
     assert not [path for path in (tmp_path / "mine").iterdir() if path.suffix in (".pt", ".bin")]
 
 
-@pytest.mark.parametrize("step", [3, 9])
-@pytest.mark.parametrize("name", ["lstm", "lstm-sgd", "transformer"])
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        *((name, step) for name in ("lstm", "lstm-sgd", "transformer") for step in (3, 9)),
+        *((name, 3) for name in ("copynet", "hred", "recosa")),
+    ],
+)
 def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, name, step):
     short = replace(PRESETS[name], settings=replace(PRESETS[name].settings, epochs=2))
     learn(corpus, tmp_path / "whole", short)

@@ -7,14 +7,16 @@ computed. Two different means are in use (Zhang et al. 2021; Zhang et al., MME-C
     flat        mean over all pairs of data set and quality (test)
 
 The rating of an item is the mean over its annotators, except in dailydialog-gupta, where the first
-annotator counts. An empty response is judged as the words "no response". An undefined rho is left
-out of the mean and counted; it is never 0.
+annotator counts. An empty response is judged as the words "no response"; in a test file its item is
+not counted, as in the organisers' script for JSALT. An undefined rho is left out of the mean and
+counted; it is never 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dialeval.agreement.coefficient import Coefficient, mean_of
@@ -32,6 +34,14 @@ DEVELOPMENT_SETS = (
     "dailydialog-grade", "persona-see",
 )  # fmt: skip
 """Names as in `NAME_eval.json` of the track."""
+
+TEST_SETS = ("JSALT", "ESL", "NCM", "DSTC10-Topical", "DSTC10-Persona")
+"""Their files are called jsalt_eval.json, ..., dstc10-persona_clean_eval.json. If there is a file
+with `_clean` and one without, the challenge counted the clean one."""
+
+_SHORT = {
+    "j": "JSALT", "e": "ESL", "n": "NCM", "dt": "DSTC10-Topical", "dp": "DSTC10-Persona"
+}  # fmt: skip
 
 RhoByQuality = Mapping[str, Mapping[str, Coefficient]]
 """Data set -> quality -> rho."""
@@ -103,6 +113,31 @@ def protocol_rating(dataset: str, rating: Rating) -> float | None:
     if dataset in FIRST_ANNOTATOR_COUNTS:
         return rating.values[0] if rating.values else None
     return rating.mean
+
+
+def test_set(name: str) -> str | None:
+    """Returns the test set that a file is by its name: `jsalt_eval.json`, `dstc10-persona`, `DP`,
+    `dstc10-persona_clean_eval.json`; None if it is none of them."""
+    plain = name.lower().removesuffix(".json").removesuffix("_eval").removesuffix("_clean")
+    plain = plain.replace("_", "-").replace("\\", "/").rpartition("/")[2]
+    return ({one.lower(): one for one in TEST_SETS} | _SHORT).get(plain)
+
+
+def track_files(folder: Path) -> list[Path]:
+    """Returns the files of the track in a folder; of a test set with a clean file, that one."""
+    names = {path.name for path in folder.glob("*_eval.json")}
+    return [
+        folder / name
+        for name in sorted(names)
+        if name.removesuffix("_eval.json") + "_clean_eval.json" not in names
+    ]
+
+
+def protocol_samples(dataset: str, samples: Iterable[Sample]) -> list[Sample]:
+    """Returns what is judged and counted of a file of the track."""
+    if test_set(dataset):
+        return [one for one in samples if one.response is None or one.response.strip()]
+    return [protocol_sample(one) for one in samples]
 
 
 def protocol_sample(sample: Sample) -> Sample:

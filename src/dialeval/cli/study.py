@@ -65,8 +65,8 @@ def study(
         list[str] | None,
         typer.Option(
             "--positives",
-            help="Also learn from right responses made in this way: ctg:model=DIR (beams of a"
-            " generator), if the study trains. Repeat for several.",
+            help="Also learn from right responses made in this way: ctg:model=DIR (what a generator"
+            " says; add method=beam for its beams), if the study trains. Repeat for several.",
             show_default=False,
         ),
     ] = None,
@@ -86,6 +86,15 @@ def study(
             show_default=False,
         ),
     ] = 0,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Learn from these dialogues instead of the study's own, if the study trains"
+            " scorers; chatbots answer their test queries.",
+            show_default=False,
+        ),
+    ] = None,
     systems: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,7 +116,9 @@ def study(
     sweep: Annotated[
         bool,
         typer.Option(
-            "--sweep", help="Also train scorers with other values of t and k (study pone)."
+            "--sweep",
+            help="Also train scorers with other values of t and k, for tables and, with -o,"
+            " pictures (study pone).",
         ),
     ] = False,
     limit: Annotated[
@@ -133,7 +144,8 @@ def study(
         typer.Option(
             "--out",
             "-o",
-            help="Also save the result as .json, .csv, .tex (LaTeX), or else as Markdown.",
+            help="Also save the result as .json, .csv, .tex (LaTeX), or else as Markdown. Of study"
+            " pone: all of them, and pictures, into this folder.",
             show_default=False,
         ),
     ] = None,
@@ -166,13 +178,13 @@ def study(
         from dialeval.verbs import data_directory
 
         with data_directory(data):
-            given = (model, metric, rated, positives, pairs, seeds, systems, raters, sweep, limit)
+            given = (model, metric, rated, positives, pairs, seeds, corpus, systems, raters)
             prices = price_in is not None or price_out is not None
-            if any((*given, prices, out, plot)):
+            if any((*given, sweep, limit, prices, out, plot)):
                 raise UsageError(
                     "name a study for --model, --metric, --set, --positives, --pairs, --seeds,"
-                    " --systems, --raters, --sweep, --limit, prices, --out and --plot. See:"
-                    " dialeval study"
+                    " --corpus, --systems, --raters, --sweep, --limit, prices, --out and --plot."
+                    " See: dialeval study"
                 )
             _list(as_json, as_markdown)
         return
@@ -187,6 +199,7 @@ def study(
         "raters": raters or [],
         "pairs": pairs,
         "seeds": seeds,
+        "corpus": corpus,
         "sweep": sweep,
         "limit": limit,
         "price_in": price_in,

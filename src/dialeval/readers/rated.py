@@ -51,29 +51,33 @@ DSTC10 track 5: NAME_eval.json, one record per rated answer or per rated dialogu
       "dialog": [{"speaker": "human", "text": "Hi!"}, {"speaker": "model", "text": "Hello"}],
       "annotations": {"Coherent": [2, 1, 2, 2, 2]}}]
 
-`model` may be called `model_name`, `dialog` `dialogue`, and `reference` may be absent. Test files
-hold items that nobody rated, also as their first ones: `annotations` is absent, null or empty,
-and the item is read without ratings, with a warning. A file without any ratings is read with
-`--format dstc10`. `dialogue_id` is unique per answer in these files: it is the sample's id. Where
-one recurs, the second is called ID-2, with a warning; where there is none, the place in the file is
-the id. Answers to the same context share an item. Scales are known for the questionnaires of FED,
-USR, Zhao et al. and GRADE. Where the track left out what a rater said, it left no gap: one rater's
-ratings need not stand at the same place throughout.
+`model` may be called `model_name` or `system`, `dialog` `dialogue`, `dialogue_id` `id`, `reference`
+`references`; references may be absent, and other fields are not read. Lines of a context may all
+start with the name of a speaker (`Human:`, `A:`, `Speaker 1:`). Test files hold items that nobody
+rated, also as their first ones: `annotations` is absent, null or empty, and the item is read
+without ratings, with a warning. They also hold answers that are null: those of a system that says
+nothing. A file without any ratings is recognised by `dialogue_id`; with other fields than those
+above, it is read with `--format dstc10`. `dialogue_id` is unique per answer in these files: it is
+the sample's id. Where one recurs, the second is called ID-2, with a warning; where there is none,
+the place in the file is the id. Answers to the same context share an item. Scales are known for the
+questionnaires of FED, USR, Zhao et al. and GRADE. Where the track left out what a rater said, it
+left no gap: one rater's ratings need not stand at the same place throughout.
 Unlike in `usr`, an answer that equals its only reference (the ground truth itself) keeps it, as in
 the track's own evaluation.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from dialeval.readers import fields
-from dialeval.readers.json_stream import all_keys, first_keys, json_records
+from dialeval.readers.json_stream import first_keys, first_record, json_records
 from dialeval.readers.plain_csv import first_row, rows
 from dialeval.readers.ratings import (
     FED_DIALOGUE,
@@ -344,18 +348,38 @@ GRADE_READER = Reader(
 
 
 DSTC10_FIELDS = frozenset(
-    ("dialogue_id", "model", "model_name", "context", "response", "reference", "fact")
-)
+    (
+        "dialogue_id", "model", "model_name", "context", "response", "reference", "references",
+        "fact",
+    )
+)  # fmt: skip
 """What an answer of the track has besides its ratings."""
+
+_RATED = re.compile(r'"annotations"\s*:\s*(?:\{|null)')
+"""What `annotations` hold here; elsewhere, as in the messages of chat services, they are a list."""
 
 
 def recognises_dstc10(source: Source) -> bool:
     keys = first_keys(source)
-    answer = {"context", "response"} <= keys
-    if "annotations" in keys:
-        named = not keys.isdisjoint(("dialogue_id", "dialog", "dialogue", "model_name"))
-        return named or (answer and keys <= DSTC10_FIELDS | {"annotations"})
-    return answer and "dialogue_id" in keys <= DSTC10_FIELDS and "annotations" in all_keys(source)
+    if "annotations" in keys and not keys.isdisjoint(
+        ("dialogue_id", "dialog", "dialogue", "model_name")
+    ):
+        return True
+    if not {"context", "response"} <= keys or ("system" in keys and "id" not in keys):
+        return False  # FED has a system, and no ids
+    if _RATED.search(source.text_head):
+        return _is_answer(first_record(source))
+    return "dialogue_id" in keys <= DSTC10_FIELDS
+
+
+def _is_answer(record: object) -> bool:
+    """Whether context and response are texts; a record that is cut off at the end of the head is
+    believed to be one."""
+    if not isinstance(record, dict):
+        return record is None
+    response = record.get("response")
+    said = response is None or isinstance(response, str)
+    return said and isinstance(record.get("context"), str | list)
 
 
 def read_dstc10(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
@@ -379,10 +403,8 @@ def _dstc10_sample(
     place: Place,
     options: ReadOptions,
 ) -> Sample:
-    ident = fields.name(record.get("dialogue_id"), "dialogue_id", place) or default
-    system = fields.name(record.get("model"), "model", place) or fields.name(
-        record.get("model_name"), "model_name", place
-    )
+    ident = _first_name(record, ("dialogue_id", "id"), place) or default
+    system = _first_name(record, ("model", "model_name", "system"), place)
     annotations = record.get("annotations")
     if not annotations and (annotations is None or isinstance(annotations, dict)):
         place.warning("annotations", "none: nobody rated this item")
@@ -394,19 +416,56 @@ def _dstc10_sample(
         spoken = fields.turns(record[whole], whole, place)
         context = tuple(Turn(t.text, fields.SPEAKERS.get(t.speaker, t.speaker)) for t in spoken)
         return Sample(ident, context, facts=facts, system=system, dialogue=ident, ratings=rated)
-    context = fields.turns(record.get("context"), "context", place)
+    context, has_names = _dstc10_context(record.get("context"), place)
+    response = record.get("response")
+    if response is None and "response" in record:
+        place.warning("response", "null: kept, as a system that says nothing")
+        response = ""
+    else:
+        response = fields.response(response, place)
+    if has_names:
+        response = _SPEAKER.sub("", response, count=1)
     item = items.name(context, system)
+    reference = "reference" if record.get("reference") is not None else "references"
     return Sample(
         id=ident,
         context=context,
-        response=fields.without_prefix(fields.response(record.get("response"), place), context),
-        references=fields.texts(record.get("reference"), "reference", place),
+        response=response,
+        references=fields.texts(record.get(reference), reference, place),
         facts=facts,
         system=system,
         dialogue=item,
         item=item,
         ratings=rated,
     )
+
+
+def _first_name(record: Mapping[str, Any], keys: Sequence[str], place: Place) -> str:
+    """Returns the name under the first of these keys that has one."""
+    names = (fields.name(record.get(key), key, place) for key in keys)
+    return next((name for name in names if name), "")
+
+
+_SPEAKER = re.compile(
+    r"^(User|Human|System|Assistant|Bot|Model|[AB]|(?:Speaker|Person)[ _]?[12AB]):[ \t]*", re.I
+)
+
+
+def _dstc10_context(value: object, place: Place) -> tuple[tuple[Turn, ...], bool]:
+    """Returns the turns, and whether every line began with the name of a speaker. Names that do not
+    tell people from systems, such as A and B, are dropped."""
+    turns = fields.turns(value, "context", place)
+    if turns and turns[0].speaker:
+        return turns, True
+    names = [_SPEAKER.match(turn.text) for turn in turns]
+    if not turns or not all(names):
+        return turns, False
+    sides = [fields.SPEAKERS.get(name[1].lower(), "") for name in names if name]
+    known = all(sides)
+    return tuple(
+        Turn(_SPEAKER.sub("", turn.text, count=1), side if known else "")
+        for turn, side in zip(turns, sides, strict=True)
+    ), True
 
 
 class Names:

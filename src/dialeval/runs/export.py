@@ -136,9 +136,9 @@ def _write_latex(run: Run, file: IO[str], raw: bool) -> None:
 
 
 def _write_dstc10(run: Run, file: IO[str], raw: bool) -> None:
-    """One score for each sample, in the order of the file. The form that DSTC10 track 5 asked for
-    stood in a document for its participants and is not public: this is what its organisers need to
-    join scores, the id of their files and a number. A sample without a score has an empty cell."""
+    """One score for each sample, in the order of the file: the columns that the scripts of DSTC10
+    track 5 read (they cut an id at `|`, behind which a quality may stand). A sample without a score
+    has an empty cell."""
     labels = [label for label in run.metrics if label.partition(":")[0] == "mme-crs"]
     labels = labels if len(labels) == 1 else run.metrics
     if len(labels) != 1:

@@ -18,7 +18,8 @@ from pathlib import Path
 from dialeval.agreement.dstc10 import (
     DEVELOPMENT_SETS,
     flat_mean,
-    protocol_sample,
+    protocol_samples,
+    test_set,
     two_level_mean,
 )
 from dialeval.compose.evidence import Evidence, Gathered, are_relatives, find_families
@@ -135,10 +136,10 @@ def chosen_sets(setting: Setting) -> list[LoadedSet]:
     if not setting.sets:
         return dstc10_files(setting)
     named = [
-        LoadedSet(_plain(one.name), tuple(map(protocol_sample, one.samples)))
+        LoadedSet(_plain(one.name), tuple(protocol_samples(_plain(one.name), one.samples)))
         for one in load_rated_sets(setting.sets)
     ]
-    tests = [one for one in named if published.test_set(one.name)]
+    tests = [one for one in named if test_set(one.name)]
     if len(tests) < len(named) or "dstc10" not in setting.data:
         return named
     return [*dstc10_files(setting), *tests]
@@ -147,7 +148,7 @@ def chosen_sets(setting: Setting) -> list[LoadedSet]:
 def _plain(name: str) -> str:
     """`dstc10/fed-turn`, `data/jsalt_eval.json` -> fed-turn, jsalt; other names stay."""
     plain = Path(name).name.removesuffix(".json").removesuffix("_eval")
-    return plain if plain in DEVELOPMENT_SETS or published.test_set(plain) else name
+    return plain if plain in DEVELOPMENT_SETS or test_set(plain) else name
 
 
 def split(gathered: Gathered) -> tuple[Gathered, list[Evidence]]:
@@ -231,7 +232,7 @@ def _correlations(found: LeaveOneOut, title: str) -> Table:
 
 def _counts(sets: Sequence[LoadedSet]) -> Table:
     """Tables 1 and 2 beside what the files here hold."""
-    here = {published.test_set(one.name) or one.name: one for one in sets}
+    here = {test_set(one.name) or one.name: one for one in sets}
     rows: Rows = []
     for name, printed in {**published.DEVELOPMENT_COUNTS, **published.TEST_COUNTS}.items():
         counted: tuple[str, ...] = ("-",) * 3

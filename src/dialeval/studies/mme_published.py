@@ -25,7 +25,9 @@ from dialeval.agreement.dstc10 import (
     ScoredSet,
     dstc10_table,
     flat_mean,
-    protocol_sample,
+    protocol_samples,
+    test_set,
+    track_files,
     two_level_mean,
 )
 from dialeval.metrics.mme import MME_CITATION
@@ -137,16 +139,6 @@ TEST_COUNTS: Mapping[str, Counts] = {
 LETTERS = {"appropriateness": "A", "content": "C", "grammar": "G", "relevance": "R"}
 
 
-def test_set(name: str) -> str | None:
-    """Returns the test set that a file is by its name: `jsalt_eval.json`, `dstc10-persona`, `DP`;
-    None if it is none of them."""
-    plain = name.lower().removesuffix(".json").removesuffix("_eval")
-    plain = plain.replace("_", "-").replace("\\", "/").rpartition("/")[2]
-    short = {"j": "JSALT", "e": "ESL", "n": "NCM", "dt": "DSTC10-Topical", "dp": "DSTC10-Persona"}
-    known = {one.lower(): one for one in TEST_COUNTS} | short
-    return known.get(plain)
-
-
 def column_of(dataset: str, quality: str) -> int | None:
     """Returns the place of a data set and quality in the rows of Table 3."""
     own = test_set(dataset), LETTERS.get(quality.lower())
@@ -203,7 +195,7 @@ def measure_table(setting: Setting) -> Findings:
     if "dstc10" not in setting.data:
         note = "no development files here: dialeval data get dstc10"
         return Findings(measured, [note], [cells])
-    files = sorted(setting.data["dstc10"].glob("*_eval.json"))
+    files = track_files(setting.data["dstc10"])
     results, notes = _our_metrics(files, setting)
     return Findings(measured, notes, [cells, _as_table(results)])
 
@@ -242,8 +234,9 @@ def _our_metrics(files: Sequence[Path], setting: Setting) -> tuple[Dstc10Table, 
     """Scores all data sets in one run, so that a model is loaded once, then each on its own."""
     metrics = make_metrics(setting.metrics)
     by_set = {
-        path.name.removesuffix("_eval.json"): [protocol_sample(s) for s in dialeval.load(path)]
+        name: protocol_samples(name, dialeval.load(path))
         for path in files
+        for name in [path.name.removesuffix("_eval.json")]
     }
     run = setting.score([sample for samples in by_set.values() for sample in samples], metrics)
     scores = {metric.label: run.scores(metric.label) for metric in metrics}

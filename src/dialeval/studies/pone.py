@@ -4,9 +4,10 @@
     dialeval rate tables/answers.jsonl --qualities ...                   2. people rate them, 1 to 6
     dialeval study pone --systems bots/* --raters ratings.db -o tables/  3. makes the tables
 
-Systems answer the queries of DailyDialog's test dialogues; 100 answers of each are drawn, 300 where
-a system reads more than one turn. Where there are no such ratings, `--set` makes the same tables of
-any rated set: each set is a column then, as each system is otherwise.
+Systems answer the queries of DailyDialog's test dialogues (`--corpus`: of others, which scorers
+learn from too); 100 answers of each are drawn, 300 where a system reads more than one turn. Where
+there are no such ratings, `--set` makes the same tables of any rated set: each set is a column
+then, as each system is otherwise.
 
     Table 1   do the raters agree? kappa          Table 6   four answers with all scores
     Table 2   every metric, overall quality       Table 7   what the components of PONE add
@@ -14,7 +15,7 @@ any rated set: each set is a column then, as each system is otherwise.
     Table 4   weighted and random negatives       Table 9   positives by EDA and by a generator
 
 Tables 7 to 9 train scorers, which are kept (`pone_scorers.py`). `--sweep` trains more of them, for
-the pictures of t and k.
+tables and pictures of t and k.
 
 `pone-bleu` repeats what the paper calls BLEU for its four case studies, to six digits. Table 6
 prints four digits and shortened texts; the notebook that the authors released has the texts that
@@ -23,7 +24,7 @@ were scored, and six digits. `bleu:mode=released` says what is computed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ from dialeval.sample import Sample
 from dialeval.studies import pone_scorers
 from dialeval.studies.comparison import SHOWN
 from dialeval.studies.pone_published import (
+    SWEEPS,
     TABLE_2,
     TABLE_3,
     TABLE_7,
@@ -46,6 +48,8 @@ from dialeval.studies.pone_published import (
     cell_of,
     columns_by_system,
     columns_of,
+    mean_over,
+    undefined,
 )
 from dialeval.studies.pone_scorers import (
     AUGMENTED,
@@ -67,6 +71,7 @@ from dialeval.studies.pone_tables import (
     correlation_table,
     kappa_table,
     negatives_table,
+    sweep_table,
 )
 from dialeval.studies.rated_runs import load_rated_sets, sampling_notes, unusable
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
@@ -92,6 +97,9 @@ ROWS = {
 }
 """Rows of Tables 2 and 3 -> the metric as the authors' code computes it."""
 
+PRINTED_SYSTEM = "Seq2Seq-attn Dailydialog"
+"""The only one of which Table 3 is printed."""
+
 TEMPERATURES = (0.001, 0.01, 0.05, 0.1, 0.5, 1.0)
 NUMBERS_OF_POSITIVES = (1, 3, 5, 7, 9)
 
@@ -113,7 +121,7 @@ def _columns(setting: Setting) -> tuple[list[Column], list[str]]:
     import dialeval
 
     if setting.sets:
-        sets = load_rated_sets(setting.sets)
+        sets = load_rated_sets(setting.sets, setting.limit)
         return columns_of(sets), sampling_notes(sets)
     samples = [
         sample
@@ -159,7 +167,7 @@ def _tables(columns: Sequence[Column], notes: list[str], setting: Setting) -> Fi
     add("Table 2", single, TABLE_2)
     for column in columns:
         for quality in aspects_of(column):
-            beside = {column.name: TABLE_3.get(quality.lower(), {})}
+            beside = {PRINTED_SYSTEM: TABLE_3.get(quality.lower(), {})}
             scores = by_column[column.name]
             tables.append(correlation_table("Table 3", column, quality, single, scores, beside))
     tables.append(negatives_table(setting))
@@ -169,7 +177,11 @@ def _tables(columns: Sequence[Column], notes: list[str], setting: Setting) -> Fi
     add("Table 8", ["BERTScore", *by_rule], TABLE_8, multi=True)
     add("Table 9", scorers.by_positives, TABLE_9)
     gains = [gain for column in columns for gain in _gains(column, by_column[column.name])]
-    pictures = _sweeps(columns, setting) if setting.sweep else {}
+    pictures: dict[str, Drawing] = {}
+    if setting.sweep:
+        for name, lines in _sweeps(columns, setting, notes).items():
+            tables.append(sweep_table(name, lines, SWEEPS[name]))
+            pictures[f"sweep-{name}.svg"] = _draw_sweep(name, lines)
     if not setting.positives:
         notes.append(
             "Table 9 has no row for a generator: train one (dialeval train seq2seq --turns 1 ...)"
@@ -234,9 +246,11 @@ def _measured(gains: list[tuple[float, float]]) -> list[Measured]:
     return [Measured(GAIN, value, by, len(gains), reason, comparable=False)]
 
 
-def _sweeps(columns: Sequence[Column], setting: Setting) -> dict[str, Drawing]:
-    """Returns how well PONE agrees with people, over t and over k: the mean over the columns."""
-    from dialeval.pictures import line_chart
+def _sweeps(
+    columns: Sequence[Column], setting: Setting, notes: list[str]
+) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """Returns how well PONE agrees with people, over t and over k: the mean over the columns, of
+    correlations with the mean rating. What is undefined counts as 0, and a note says so."""
     from dialeval.training.recipes.pone import Pone
 
     full = pone_scorers.variants(setting.models[0], sizes=Sizes.of(setting, seeds=1))[FULL]
@@ -249,21 +263,41 @@ def _sweeps(columns: Sequence[Column], setting: Setting) -> dict[str, Drawing]:
     }
     found = {}
     for name, points in steps.items():
-        lines: dict[str, list[tuple[float, float]]] = {one.capitalize(): [] for one in SHOWN}
+        lines: dict[str, list[tuple[float, float]]] = {_line(one): [] for one in SHOWN}
         for value, recipe in points:
             directory = trained(f"{name}={value:g}", recipe, setting)
             cells = [
-                cell_of(scores_of(directory, column.samples, setting), column, column.main)
+                cell_of(scores_of(directory, column.samples, setting), column, column.main).mean
                 for column in columns
             ]
-            for one in SHOWN:
-                own = [cell.mean[one].value or 0.0 for cell in cells]
-                lines[one.capitalize()].append((value, sum(own) / len(own)))
-        title = {"t": "Temperature of the sampler", "k": "Positives for each query"}[name]
-        found[f"sweep-{name}.svg"] = line_chart(
-            lines, title=title, x_label=name, y_label="correlation", log_x=name == "t"
-        )
+            if count := undefined(cells):
+                notes.append(
+                    f"sweep, {name} = {value:g}: {count} correlations are undefined (the scorer"
+                    " gives all answers one score, or the raters do) and count as 0"
+                )
+            for one, mean in mean_over(cells).items():
+                if mean is not None:
+                    lines[_line(one)].append((value, mean))
+        found[name] = lines
     return found
+
+
+def _line(coefficient: str) -> str:
+    return f"ours, {coefficient[0].upper()}"
+
+
+def _draw_sweep(name: str, ours: Mapping[str, list[tuple[float, float]]]) -> Drawing:
+    from dialeval.pictures import line_chart
+
+    title = {"t": "Temperature of the sampler", "k": "Positives for each query"}[name]
+    return line_chart(
+        {**ours, **SWEEPS[name]},
+        title=title,
+        x_label=name,
+        y_label="correlation with people",
+        note="P: Pearson, S: Spearman. Released: Xiaohuangji with EDA, DailyDialog with Seq2Seq.",
+        log_x=name == "t",
+    )
 
 
 STUDY = Study(
@@ -284,8 +318,8 @@ STUDY = Study(
     trains=True,
     published=(Published(GAIN, "0.1318", "section 3.4.5, from Table 7", False),),
     differs=(
-        "Ratings, answers and systems of the authors were not released: only DailyDialog is here,"
-        " and its chatbots are trained again (dialeval train seq2seq).",
+        "Ratings, answers and systems of the authors were not released: chatbots are trained again"
+        " (dialeval train seq2seq), on DailyDialog unless --corpus names another corpus.",
         "Scorers learn from 15,000 pairs instead of 45 000 (--pairs) and read an encoder of 384"
         " dimensions instead of BERT (--model); one seed (--seeds).",
         "The rows of BLEU, ROUGE, EA, VX and GM are what the authors' code computes; METEOR is ours"

@@ -14,7 +14,7 @@ What was trained is kept in the cache: a second run only reads it, a killed one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -32,6 +32,7 @@ from dialeval.studies.pone_published import (
     columns_of,
     mean_over,
     people_of,
+    undefined,
 )
 from dialeval.studies.pone_scorers import (
     AUGMENTED,
@@ -133,10 +134,21 @@ def measure(setting: Setting) -> Findings:
         measured += [row for name in found for row in _measured(name, found[name], model)]
         tables += [_by_set(found, model), _components(found, model, suffixes)]
         notes += [_verdict(found, model, FULL + end) for end in suffixes]
+        notes += _collapsed(found)
         if setting.draw and drawing is None:
             shown = {name: places[name] for name in (BASELINE, FULL)}
             drawing = pone_scorers.draw(shown, options[BASELINE], setting)
     return Findings(measured, notes, [*tables, _printed(measured)], drawing)
+
+
+def _collapsed(found: Mapping[str, Sequence[Seed]]) -> Iterator[str]:
+    """Yields what counts as 0 because it is undefined."""
+    for name, seeds in found.items():
+        if count := undefined([cell.mean for seed in seeds for cell in seed.cells.values()]):
+            yield (
+                f"{name}: {count} correlations are undefined (the scorer gives all answers one"
+                " score, or the raters do) and count as 0"
+            )
 
 
 def _seeds(directory: Path, columns: Sequence[Column], setting: Setting) -> list[Seed]:

@@ -145,17 +145,44 @@ PONE Seq2Seq|0.47069 (1e-5) 0.46299 (1e-5)|0.51261 (0.0) 0.50521 (0.0)
 """Overall quality, by what makes the positives."""
 
 CASES = (
-    ("Tell me a little bit about yourself please.", "Ok, thank you very much",
-     0.1988, 0.8168, 0.9908, 0.2903, 0.20),
+    ("Tell me a little bit about yourself please.",
+     "I'm Dunlin and I live in Beijing. I was born in 1980.",
+     "Ok, thank you very much", 0.1988, 0.8168, 0.9908, 0.2903, 0.20),
     ("I can type 100 Chinese words a minute and take dictation in English at 150 words a minute.",
+     "Can you operate computers skillfully?",
      "So you don't have a printer?", 0.2325, 0.8793, 0.5325, 0.0554, 0.0667),
     ("I usually have my lunch here. The food is tasty and they offer a big variety.",
+     "Let's line up. The steak is very inviting.",
      "That sounds pretty good. Can you come here for a few minutes?",
      0.2555, 0.8566, 0.7415, 0.5631, 0.5333),
-    ("That sounds nice.", "Yes, it is. Let's go and have a drink .",
-     0.1926, 0.8861, 0.8188, 0.6814, 0.60),
+    ("That sounds nice.", "Yeah, you should go and get it for yourself.",
+     "Yes, it is. Let's go and have a drink .", 0.1926, 0.8861, 0.8188, 0.6814, 0.60),
 )  # fmt: skip
-"""Table 6: query, response, BLEU, BERTScore, BERT-RUBER, PONE, human, all from 0 to 1."""
+"""Table 6: query, true reply, response, BLEU, BERTScore, BERT-RUBER, PONE, human; all scores are
+from 0 to 1."""
+
+SWEEPS: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]] = {
+    "t": {
+        "released: Xiaohuangji, P": (
+            (0.001, 0.403), (0.01, 0.413), (0.05, 0.421), (0.1, 0.419), (0.5, 0.413), (1.0, 0.412),
+        ),
+        "released: Xiaohuangji, S": (
+            (0.001, 0.400), (0.01, 0.407), (0.05, 0.416), (0.1, 0.418), (0.5, 0.410), (1.0, 0.415),
+        ),
+    },
+    "k": {
+        "released: Xiaohuangji, P": (
+            (1, 0.393), (2, 0.422), (3, 0.429), (4, 0.461), (5, 0.467), (6, 0.451), (7, 0.466),
+            (8, 0.450), (9, 0.474), (10, 0.463), (11, 0.458),
+        ),
+        "released: DailyDialog, P": (
+            (1, 0.400), (5, 0.468), (10, 0.424), (15, 0.436), (20, 0.424),
+        ),
+    },
+}  # fmt: skip
+"""Values of t and k -> correlation with people, from the notebook and the README of the release.
+Positives are those of EDA for Xiaohuangji, of Seq2Seq for DailyDialog; P is Pearson, S Spearman.
+The paper prints only that t is best between .05 and .1, and k at 5."""
 
 NEGATIVES = (
     ("My wife is coming to get me.", "Yes. She is meeting a client.", "Are you serious?"),
@@ -263,6 +290,31 @@ def people_of(column: Column, quality: str) -> tuple[Correlations, Correlations]
     places = column.rated(quality)
     ratings, _ = ratings_table([column.samples[place] for place in places], quality)
     return people_among_each_other(ratings)
+
+
+def printed_column(name: str, printed: Mapping[str, object]) -> str:
+    """Returns the paper's column of such a system or set, by the words of its name: `my-hred` is
+    that of HRED. Without such a word, Seq2Seq-attn on DailyDialog stands beside it, or the first
+    column on DailyDialog."""
+    words = name.lower()
+
+    def fit(column: str) -> tuple[bool, ...]:
+        system, corpus = column.lower().split()
+        system = system.removesuffix("-attn")
+        return (system in words, corpus in words, corpus == "dailydialog", system == "seq2seq")
+
+    return max(printed, key=fit)
+
+
+def printed_kappa(name: str) -> str:
+    """Returns the corpus of Table 1 that the name of a column has in it, or DailyDialog."""
+    return next((corpus for corpus in KAPPA if corpus.lower() in name.lower()), "Dailydialog")
+
+
+def undefined(found: Sequence[Correlations]) -> int:
+    """Returns how many correlations are undefined although there is something to compare."""
+    every = [one[name] for one in found for name in SHOWN]
+    return sum(one.value is None and not _is_absent(one) for one in every)
 
 
 def mean_over(found: Sequence[Correlations]) -> Mapping[str, float | None]:

@@ -7,9 +7,10 @@ DIGEST is that of everything that decides what is learned: options, data, encode
 generator writes the positives, its weights. The rated answers are not part of it: a scorer that was
 trained once is held against any.
 
-The answers that PONE's raters judge come from systems that answer the queries of DailyDialog's test
-dialogues, in the same random order: 100 of them, or 300 where a system reads more than one turn. A
-system that reads one turn is asked for each utterance once. Models are decoded with five beams.
+The answers that PONE's raters judge come from systems that answer the queries of the test dialogues
+of DailyDialog, or of the corpus that `--corpus` names, in the same random order: 100 of them, or
+300 where a system reads more than one turn. A system that reads one turn is asked for each
+utterance once. Models are decoded with five beams.
 """
 
 from __future__ import annotations
@@ -54,6 +55,11 @@ class Sizes:
     @classmethod
     def of(cls, setting: Setting, seeds: int = SEEDS) -> Sizes:
         return cls(setting.pairs or PAIRS, setting.seeds or seeds)
+
+
+def corpus_of(setting: Setting) -> Path:
+    """Returns what scorers learn from, and whose test queries chatbots answer."""
+    return setting.corpus or setting.data[CORPUS]
 
 
 def variants(
@@ -121,9 +127,9 @@ def trained(name: str, recipe: BertRuber, setting: Setting) -> Path:
     if not (out / "card.json").exists():
         train(
             replace(recipe, source=setting.source),
-            setting.data[CORPUS],
+            corpus_of(setting),
             out,
-            licence="CC BY-NC-SA 4.0",
+            licence=None if setting.corpus else "CC BY-NC-SA 4.0",
             progress=Seeds(),
         )
     return out
@@ -188,9 +194,7 @@ def draw(directories: Mapping[str, Path], recipe: BertRuber, setting: Setting) -
     from dialeval.training.recipe import Progress
     from dialeval.training.recipes.bert_ruber import load_scorer
 
-    data = load_pair_data(
-        [setting.data[CORPUS]], replace(recipe, source=setting.source), Progress()
-    )
+    data = load_pair_data([corpus_of(setting)], replace(recipe, source=setting.source), Progress())
     networks = {title: load_scorer(directory)[1] for title, directory in directories.items()}
     return draw_boundaries(networks, data, np.random.default_rng(0))
 
@@ -201,7 +205,7 @@ def _place(recipe: BertRuber, setting: Setting) -> Path:
     from dialeval.training.examples.pair_corpus import load_pairs
     from dialeval.training.examples.sampling import generator_of
 
-    corpus = load_pairs([setting.data[CORPUS]], recipe.context, most=recipe.pairs)
+    corpus = load_pairs([corpus_of(setting)], recipe.context, most=recipe.pairs)
     facts = {
         "version": VERSION,
         "options": recipe.options(),
@@ -242,12 +246,13 @@ def answers_to_rate(setting: Setting) -> Findings:
         rows.append((system.name, str(turns or "all"), str(len(found)), str(different)))
         setting.progress(number + 1, len(setting.systems))
     lines = [json.dumps(sample.to_record(), ensure_ascii=False) for sample in samples]
+    learned = f" --corpus {setting.corpus}" if setting.corpus else ""
     return Findings(
         (),
         [
             "answers.jsonl holds the answers to rate. Let three people rate them:",
             f"dialeval rate answers.jsonl --qualities {QUALITIES} --raters 3",
-            "then: dialeval study pone --systems ... --raters ratings.db -o FOLDER",
+            f"then: dialeval study pone --systems ... --raters ratings.db{learned} -o FOLDER",
         ],
         [Table("Answers", ("system", "turns it reads", "answers", "different"), tuple(rows))],
         files={"answers.jsonl": "\n".join(lines) + "\n"},
@@ -259,7 +264,7 @@ def _queries(setting: Setting) -> list[tuple[tuple[str, ...], str]]:
     from dialeval.training.examples.corpora import load_corpus
 
     found: dict[str, tuple[tuple[str, ...], str]] = {}
-    for dialogue in load_corpus(setting.data[CORPUS]).test:
+    for dialogue in load_corpus(corpus_of(setting)).test:
         for place in range(1, len(dialogue)):
             found.setdefault(dialogue[place - 1], (dialogue[:place], dialogue[place]))
     queries = list(found.values())

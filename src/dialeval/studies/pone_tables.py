@@ -23,24 +23,20 @@ from dialeval.studies.pone_published import (
     PrintedTable,
     cell_of,
     people_of,
+    printed_column,
+    printed_kappa,
 )
-from dialeval.studies.pone_scorers import BASELINE, CORPUS, FULL
+from dialeval.studies.pone_scorers import BASELINE, FULL
 from dialeval.studies.study import Setting, Table
-
-PRINTED_SYSTEMS = {
-    "seq2seq": "Seq2Seq-attn Dailydialog",
-    "copynet": "CopyNet Dailydialog",
-    "transformer": "Transformer Dailydialog",
-    "hred": "HRED Dailydialog",
-    "recosa": "ReCoSa Dailydialog",
-}
-"""A word in the name of a system -> its column in the paper."""
 
 RULES = (", sum", ", weighted")
 """Rules of Table 8, by which turns become one query, at the end of the name of a row."""
 
 Scores = Mapping[str, Sequence[float | None]]
 """Row -> a score for each sample of a column."""
+
+Lines = Mapping[str, Sequence[tuple[float, float]]]
+"""Name of a line -> its points."""
 
 HEADER = (
     "metric", "n",
@@ -58,7 +54,8 @@ def correlation_table(
     printed: PrintedTable,
 ) -> Table:
     """Returns metrics down, after people; what the paper printed of such a system stands beside."""
-    beside = printed.get(column.name) or printed.get(_printed_column(column.name), {})
+    which = printed_column(column.name, printed)
+    beside = printed[which]
     average, largest = people_of(column, quality)
     n = str(len(column.rated(quality)))
     rows = [
@@ -69,7 +66,7 @@ def correlation_table(
         if name in scores:
             cell = cell_of(scores[name], column, quality)
             rows.append((name, *_cells(cell, beside.get(printed_row(name)))))
-    said = f"{title}: {column.name}, {quality} (P: Pearson, S: Spearman)"
+    said = f"{title}: {column.name}, {quality} (P: Pearson, S: Spearman; printed: {which})"
     return Table(said, HEADER, tuple(rows))
 
 
@@ -100,11 +97,6 @@ def printed_row(name: str) -> str:
     return name
 
 
-def _printed_column(name: str) -> str:
-    """Returns the paper's column of a system, by its name: `my-hred` is HRED."""
-    return next((column for word, column in PRINTED_SYSTEMS.items() if word in name.lower()), "")
-
-
 def kappa_table(columns: Sequence[Column]) -> Table:
     """Table 1. The paper does not say which kappa it is."""
     rows: list[tuple[str | float | None, ...]] = []
@@ -118,10 +110,12 @@ def kappa_table(columns: Sequence[Column]) -> Table:
                 mean_cohen_kappa(ratings, "quadratic"),
                 fleiss_kappa(ratings),
             ]
-            printed = KAPPA["Dailydialog"].get(quality.lower())
-            rows.append((column.name, quality, *(one.value for one in found), printed))
+            corpus = printed_kappa(column.name)
+            printed = KAPPA[corpus].get(quality.lower())
+            of = corpus if printed is not None else ""
+            rows.append((column.name, quality, *(one.value for one in found), printed, of))
     header = (
-        "answers", "quality", "Cohen", "Cohen, quadratic", "Fleiss", "printed, DailyDialog"
+        "answers", "quality", "Cohen", "Cohen, quadratic", "Fleiss", "printed", "of"
     )  # fmt: skip
     return Table("Table 1: kappa of the raters", header, tuple(rows))
 
@@ -133,7 +127,7 @@ def negatives_table(setting: Setting) -> Table:
     from dialeval.training.examples.sampling import NegativeSampler, SamplerOptions
 
     pairs = setting.pairs or pone_scorers.PAIRS
-    corpus = load_pairs([setting.data[CORPUS]], "last", most=pairs)
+    corpus = load_pairs([pone_scorers.corpus_of(setting)], "last", most=pairs)
     texts = [corpus.texts[pair.response] for pair in corpus.train]
     rows = [pair.response for pair in corpus.train]
     vectors = embed(corpus.texts, setting.models[0], source=setting.source)
@@ -169,15 +163,26 @@ def cases_table(column: Column, scores: Scores) -> Table:
         return (
             "ours",
             sample.context[-1].text if sample.context else "",
+            sample.references[0] if sample.references else "",
             sample.response or "",
             *(scores[name][place] if name in scores else None for name in names),
             human,
         )
 
-    header = ("", "query", "response", "BLEU", "BERTScore", BASELINE, FULL, "human")
+    header = ("", "query", "true reply", "response", "BLEU", "BERTScore", BASELINE, FULL, "human")
     printed = [("printed", *case) for case in CASES]
     title = f"Table 6: cases of {column.name}, human scores from 0 to 1"
     return Table(title, header, (*(row(place) for place in dict.fromkeys(chosen)), *printed))
+
+
+def sweep_table(name: str, ours: Lines, released: Lines) -> Table:
+    """Returns the points of a picture, and those of the authors' release at the same places."""
+    values = sorted({value for points in ours.values() for value, _ in points})
+    lines = [dict(points) for points in (*ours.values(), *released.values())]
+    rows: list[tuple[str | float | None, ...]] = [
+        (f"{value:g}", *(line.get(value) for line in lines)) for value in values
+    ]
+    return Table(f"Sweep of {name}", (name, *ours, *released), tuple(rows))
 
 
 def complete_table(tables: Sequence[Table]) -> Table:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import dialeval
-from dialeval.agreement.dstc10 import DEVELOPMENT_SETS, protocol_sample
+from dialeval.agreement.dstc10 import DEVELOPMENT_SETS, protocol_samples, track_files
 from dialeval.compose.evidence import Gathered, gather
 from dialeval.datasets import DATASETS, find_dataset
 from dialeval.engine.answers import LoadedOnce
@@ -255,11 +255,9 @@ def dstc10_files(setting: Setting) -> list[LoadedSet]:
             " sets of your own: --set FILE"
         )
     return [
-        LoadedSet(
-            path.name.removesuffix("_eval.json"),
-            tuple(protocol_sample(sample) for sample in dialeval.load(path)),
-        )
-        for path in sorted(setting.data["dstc10"].glob("*_eval.json"))
+        LoadedSet(name, tuple(protocol_samples(name, dialeval.load(path))))
+        for path in track_files(setting.data["dstc10"])
+        for name in [path.name.removesuffix("_eval.json")]
     ]
 
 

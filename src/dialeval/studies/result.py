@@ -151,6 +151,7 @@ def run_study(
     limit: int = 0,
     pairs: int = 0,
     seeds: int = 0,
+    corpus: Path | None = None,
     systems: Sequence[str] = (),
     raters: Sequence[str] = (),
     sweep: bool = False,
@@ -173,8 +174,10 @@ def run_study(
         raise UsageError(f"the study {study.name!r} makes no positives: leave out --positives")
     if limit and not study.takes_limit:
         raise UsageError(f"the study {study.name!r} reads its sets whole: leave out --limit")
-    if (pairs or seeds) and not study.trains:
-        raise UsageError(f"the study {study.name!r} trains nothing: leave out --pairs and --seeds")
+    if (pairs or seeds or corpus) and not study.trains:
+        raise UsageError(
+            f"the study {study.name!r} trains nothing: leave out --corpus, --pairs and --seeds"
+        )
     if (systems or raters or sweep) and not study.takes_systems:
         raise UsageError(
             f"the study {study.name!r} asks no chatbot: leave out --systems, --raters and --sweep"
@@ -184,7 +187,8 @@ def run_study(
     if draw and not study.draws:
         raise UsageError(f"the study {study.name!r} has no picture: leave out --plot")
     asked = tuple(models) or study.models
-    needs = () if sets else study.needs  # of the sets that it takes if nobody names others
+    # Of the sets, or of the corpus to learn from, that it takes if nobody names others.
+    needs = () if (corpus if study.trains else sets) else study.needs
     if missing := find_missing(needs, () if source else asked):
         raise UsageError(
             "\n".join([f"the study {study.name!r} cannot be run here:", *map(str, missing)])
@@ -203,6 +207,7 @@ def run_study(
         limit=limit,
         pairs=pairs,
         seeds=seeds,
+        corpus=corpus,
         systems=tuple(systems),
         raters=tuple(raters),
         sweep=sweep,

@@ -188,6 +188,7 @@ class Setting:
     sets       the rated sets that the user chose among, where a study takes any
     positives  more ways to make right responses to learn from, where a study learns
     pairs, seeds  how much is learned from and how often, where a study learns; 0: its own
+    corpus     the dialogues that are learned from, where a study learns; None: its own
     systems    chatbots whose answers are judged: addresses, as for `dialeval probe`
     raters     files with what people said of these answers
     sweep      whether scorers are also trained with other values of their options
@@ -207,6 +208,7 @@ class Setting:
     limit: int = 0
     pairs: int = 0
     seeds: int = 0
+    corpus: Path | None = None
     systems: tuple[str, ...] = ()
     raters: tuple[str, ...] = ()
     sweep: bool = False
@@ -250,7 +252,7 @@ class Study:
     takes_positives  whether it learns from right responses that may be made in several ways
     takes_limit  whether `--limit` says how many answers of each set are drawn
     takes_systems  whether it asks chatbots, and `-o` names a folder for all that it writes
-    trains     whether it trains scorers, whose sizes `--pairs` and `--seeds` say
+    trains     whether it trains scorers, on what `--corpus`, `--pairs` and `--seeds` say
     takes_prices  whether it counts tokens, and `--price-in` and `--price-out` say what they cost
     draws      whether it has a picture
     differs    what is known to differ from the paper, and why
