@@ -44,11 +44,34 @@ Networks = dict[str, torch.nn.Module]
 
 def networks(model: torch.nn.Module) -> Networks:
     """The same weights in both forms."""
+    plain = with_layers(model, plain_layer)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch points to its successor, which is another package
         per_row = {torch.nn.Linear: torch.ao.quantization.per_channel_dynamic_qconfig}
-        int8 = torch.ao.quantization.quantize_dynamic(copy.deepcopy(model), per_row)
+        int8 = torch.ao.quantization.quantize_dynamic(plain, per_row)
+    changed = [m for m in int8.modules() if "quantized" in type(m).__module__]
+    assert changed, "torch has quantised no layer"
     return {"fp32": model, "int8": int8}
+
+
+def with_layers(
+    model: torch.nn.Module, change: Callable[[torch.nn.Linear], torch.nn.Module]
+) -> torch.nn.Module:
+    """A copy in which every linear layer is another one."""
+    found = copy.deepcopy(model)
+    for module in list(found.modules()):
+        for name, layer in list(module.named_children()):
+            if isinstance(layer, torch.nn.Linear):
+                setattr(module, name, change(layer))
+    return found
+
+
+def plain_layer(layer: torch.nn.Linear) -> torch.nn.Linear:
+    """torch quantises `torch.nn.Linear` itself, and passes over our subclass without a word."""
+    outputs, inputs = layer.weight.shape
+    found = torch.nn.Linear(inputs, outputs, bias=layer.bias is not None)
+    found.weight, found.bias = layer.weight, layer.bias
+    return found
 
 
 def follow_up_scores(lm: causal_lm.CausalLM, samples: Sequence[Sample]) -> np.ndarray:

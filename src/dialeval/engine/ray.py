@@ -1,7 +1,7 @@
 """Joins a Ray cluster, or starts one on this machine for the time of a run.
 
-`ray_job.py` is what runs there: the process that was started keeps the order, `ray_worker.py` is
-what the workers do.
+`ray_job.py` is what runs there: the process that was started keeps the order. `ray_reading.py` and
+`ray_worker.py` are what tasks and workers do.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@
 4. Tasks make files of scores of the shards, each of some blocks. Values of scales, sums and pools
    are reduced in a tree, eight at a time. The manifest comes last.
 
-This process handles names, digests (32 bytes a sample, one piece at a time) and sums. Samples do
-not pass through it, unless it is the only one that has them: standard input, `--limit`, lists.
+This process handles names, digests of blocks, and sums: what it holds grows with the number of
+blocks and pieces. Samples do not pass through it, unless it is the only one that has them (standard
+input, `--limit`, lists), and their digests and ids do not either (`Heaps`).
 
 A worker that dies costs the block it had in hand, which another one scores again. A piece that
 costs `TRIES` workers ends the job.
@@ -22,11 +23,10 @@ processor time here, and samples pass through shared memory (`benchmarks/ray_wor
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -35,26 +35,29 @@ from typing import Any, ClassVar
 from dialeval.engine.answers import NoModels
 from dialeval.engine.job import Job
 from dialeval.engine.ray import cluster, first_line, import_ray
-from dialeval.engine.ray_worker import (
-    DIGEST,
-    Block,
-    Done,
-    Part,
+from dialeval.engine.ray_reading import (
+    JOINS,
+    Digester,
     Piece,
     Scanned,
     Settings,
     Spooled,
+    joined,
+    repeated,
+    scan,
+)
+from dialeval.engine.ray_worker import (
+    Block,
+    Done,
+    Part,
     Work,
     Worker,
-    block_digest,
     closed,
     finish,
     fit,
     join_values,
     merge,
     raw_values,
-    repeated,
-    scan,
 )
 from dialeval.errors import DialevalError, JobError, UsageError
 from dialeval.metric import Metric
@@ -88,6 +91,9 @@ WAYS = 8
 SHARES = 16
 """Tasks that look for ids that occur twice, at most."""
 
+HEAP = 1 << 19
+"""Samples whose digests lie in one object of the cluster, at most: 16 MB."""
+
 
 @dataclass
 class Seat:
@@ -98,6 +104,39 @@ class Seat:
     answer: Any = None
     look: Any = None
     under_way: int = 0
+
+
+@dataclass(frozen=True)
+class Heap:
+    """What was found in consecutive pieces: digests, those without names, tables of ids."""
+
+    level: int
+    pieces: int
+    rows: int
+    refs: Sequence[Any]
+
+
+class Heaps:
+    """What scans found, in order, in the memory of the cluster.
+
+    Ray keeps a result of less than 100 kB in the process that asked for it, so that the digests and
+    ids of many small pieces would all be here. Eight results are therefore joined by a task, again
+    and again, and what is here for a time are the last few.
+    """
+
+    def __init__(self, task: Any) -> None:
+        self._task = task
+        self.all: list[Heap] = []
+
+    def add(self, rows: int, refs: Sequence[Any]) -> None:
+        self.all.append(Heap(0, 1, rows, refs))
+        while len(last := self.all[-JOINS:]) == JOINS:
+            level, together = last[0].level, sum(heap.rows for heap in last)
+            if together > HEAP or any(heap.level != level for heap in last):
+                return
+            found = self._task.remote(*(ref for heap in last for ref in heap.refs))
+            pieces = sum(heap.pieces for heap in last)
+            self.all[-JOINS:] = [Heap(level + 1, pieces, together, found)]
 
 
 @dataclass
@@ -230,19 +269,17 @@ class RayJob(Job):
             pieces = self._division.place(pieces, spans)
         shares = min(SHARES, 2 * self._workers, len(pieces)) if divided else 0
         read = self._task(scan, num_returns=3 + shares)
+        heaps = Heaps(self._task(joined, num_returns=2 + shares))
         found: list[Scanned] = []
-        kept: list[tuple[Any, Any]] = []
-        tables: list[list[Any]] = []
-        for scanned, digests, judged, *ids in self._in_turn(
+        for scanned, *refs in self._in_turn(
             read, ((told, number, piece, shares) for number, piece in enumerate(pieces)), first=True
         ):
             found.append(scanned)
-            kept.append((digests, judged))
-            tables.append(ids)
+            heaps.add(scanned.rows, refs)
             self._read += scanned.rows
             self._progress(0, self._read)
-        left_out = self._left_out(samples, pieces, found, tables) if divided else {}
-        return self._blocks(found, kept, left_out, label, reading_only)
+        left_out = self._left_out(samples, pieces, found, heaps.all) if divided else {}
+        return self._blocks(pieces, found, heaps.all, left_out, label, reading_only)
 
     def _spool(self, samples: Iterable[Sample]) -> list[Piece]:
         """Puts samples that only this process has where workers can read them."""
@@ -259,11 +296,12 @@ class RayJob(Job):
         samples: Iterable[Sample],
         pieces: Sequence[Piece],
         found: Sequence[Scanned],
-        tables: Sequence[Sequence[Any]],
+        heaps: Sequence[Heap],
     ) -> dict[int, set[int]]:
         """Returns the rows of each piece whose id occurred before; tells what is wrong with the
         input as one pass over it would have."""
         group = self._task(repeated)
+        tables = (heap.refs[2:] for heap in heaps)
         shares = [group.remote(*share) for share in zip(*tables, strict=True)]
         twice = [
             self._division.Twice(row["piece"], row["row"], row["line"], row["id"])
@@ -278,52 +316,81 @@ class RayJob(Job):
 
     def _blocks(
         self,
+        pieces: Sequence[Any],
         found: Sequence[Scanned],
-        kept: list[tuple[Any, Any]],
+        heaps: Sequence[Heap],
         left_out: Mapping[int, set[int]],
         label: bytes,
         reading_only: bool,
     ) -> Plan:
         """Cuts the pieces into blocks, and compares them with the shards that are there."""
         there = {} if reading_only else self.directory.blocks()
-        plan, whole = Plan(), hashlib.sha256()
+        plan = Plan()
         self._read = 0
-        for number, scanned in enumerate(found):
-            digests = self._get(kept[number][0])
-            self._any_order += scanned.order
-            if left := left_out.get(number, set()):
-                judged = self._get(kept[number][1])
-                for row in left if judged else ():
-                    self._any_order -= int.from_bytes(judged[row * DIGEST : (row + 1) * DIGEST])
-            kept[number] = (None, None)
-            before = 0
-            for source, rows in scanned.sources:
-                own = frozenset(row - before for row in left if before <= row < before + rows)
-                part = digests[before * DIGEST : (before + rows) * DIGEST]
-                if own:
-                    part = b"".join(
-                        part[row * DIGEST : (row + 1) * DIGEST]
-                        for row in range(rows)
-                        if row not in own
-                    )
-                before += rows
-                whole.update(part)
-                blocks = self._cut(plan, part, label, there)
-                if blocks:
-                    about = (blocks[0].first + 1, blocks[-1].last)
-                    plan.work.append(Work(len(plan.work), source, own, blocks, about, label))
-        plan.sha256 = whole.hexdigest()
+        with closing(self._digests(found, heaps, left_out, label)) as digests:
+            for number, scanned in enumerate(found):
+                self._any_order += scanned.order
+                left, before = left_out.get(number, set()), 0
+                for source, rows in scanned.sources:
+                    own = frozenset(row - before for row in left if before <= row < before + rows)
+                    before += rows
+                    blocks = self._cut(plan, rows - len(own), next(digests), there)
+                    if blocks:
+                        about = (blocks[0].first + 1, blocks[-1].last)
+                        work = Work(
+                            len(plan.work), source or pieces[number], own, blocks, about, label
+                        )
+                        plan.work.append(work)
+            plan.sha256 = next(digests)
         return plan
 
+    def _digests(
+        self,
+        found: Sequence[Scanned],
+        heaps: Sequence[Heap],
+        left_out: Mapping[int, set[int]],
+        label: bytes,
+    ) -> Generator[Any, None, None]:
+        """Yields the digests of the blocks of each source, and in the end that of all samples."""
+        digester = self._ray.remote(num_cpus=1)(Digester).remote(label, self._block)
+
+        def calls() -> Iterator[Sequence[Any]]:
+            piece = 0
+            for heap in heaps:
+                sources: list[int] = []
+                rows: list[int] = []
+                before = 0
+                for number in range(piece, piece + heap.pieces):
+                    sources += [count for _, count in found[number].sources]
+                    rows += [before + row for row in sorted(left_out.get(number, ()))]
+                    before += found[number].rows
+                piece += heap.pieces
+                yield sources, rows, heap.refs[0], heap.refs[1] if rows else b""
+
+        try:
+            for own, less in self._in_turn(digester.blocks, calls()):
+                self._any_order -= less
+                yield from own
+            yield self._get(digester.whole.remote())
+        except self._ray.exceptions.RayActorError as error:
+            raise JobError(
+                "the process that compares the input with the run died. Repeat the command."
+                f" Ray says: {first_line(error)}"
+            ) from error
+        finally:
+            self._ray.kill(digester)
+
     def _cut(
-        self, plan: Plan, digests: bytes, label: bytes, there: Mapping[int, tuple[str, Path]]
+        self,
+        plan: Plan,
+        rows: int,
+        digests: Sequence[str],
+        there: Mapping[int, tuple[str, Path]],
     ) -> tuple[Block, ...]:
         """Returns the unfinished blocks of a source."""
         open_blocks = []
-        rows = len(digests) // DIGEST
-        for first in range(0, rows, self._block):
+        for first, digest in zip(range(0, rows, self._block), digests, strict=True):
             last = min(first + self._block, rows)
-            digest = block_digest(label, digests[first * DIGEST : last * DIGEST])
             number = len(plan.rows)
             plan.rows.append(last - first)
             self._read += last - first

@@ -1,15 +1,11 @@
-"""What the workers of a Ray cluster do: read, score, write. It knows nothing of Ray.
+"""What the workers of a Ray cluster do: score and write. It knows nothing of Ray.
 
-    scan     reads a piece of the input: digests, ids, what is wrong with it
-    repeated finds ids that occur twice, in the share of all ids that has the same hash
     Worker   holds the models; reads a piece again, scores it block by block, and writes the shard
              of each block into the run directory, which all machines see (a URL, a shared disk)
     finish   makes one file of scores of some shards, and says what its rows add up to
     merge    adds up what several of them say
 
-A piece is a part of a file (`readers/pieces.py`), or lies in `input/` of the run directory: samples
-of a file that nobody can read from the middle, and samples that only the process has that started
-the run. Between the processes go names, digests and sums; no sample does.
+Between the processes go names, digests and sums; no sample does.
 
 Answers are kept in the memory of the worker, in a database of its own: what one metric asked, the
 next one finds. The answer cache of the user is neither read nor written, as a SQLite file on a disk
@@ -18,22 +14,18 @@ that several machines share could be damaged.
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import platform
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dialeval.engine.answers import AnswerCache, AnswerCounts, Answerer, LoadedOnce
 from dialeval.engine.chunk import count_again, scored
-from dialeval.engine.job import judged_digest, summarise
+from dialeval.engine.job import summarise
+from dialeval.engine.ray_reading import Piece, Settings, block_digest
 from dialeval.errors import DialevalError, JobError
-from dialeval.metric import Metric
 from dialeval.question import ModelSource
 from dialeval.runs.columns import calibrate_table, chunk_to_table, run_schema
 from dialeval.runs.directory import RunDirectory, read_whole, shard_bytes
@@ -60,157 +52,6 @@ What repeats (turns of one dialogue, stock answers) mostly lies closer together.
 
 ROW_GROUP = 1 << 14
 """Rows of a row group in a file of scores, or a few more: a shard is not divided."""
-
-DIGEST = 32
-"""Bytes of the digest of a sample."""
-
-
-class Piece(Protocol):
-    """Samples that a worker can read: `readers.pieces.Piece`, or `Spooled`."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def reads_again(self) -> bool: ...
-
-    def reading(self) -> Any:
-        """Returns what yields (line, sample) and then has a `report`."""
-
-
-@dataclass(frozen=True)
-class Spooled:
-    """Samples in `input/` of the run directory: lines of JSON, compressed."""
-
-    path: Path
-    name: str
-    reads_again: ClassVar[bool] = True
-
-    def reading(self) -> SpooledReading:
-        return SpooledReading(self.path)
-
-    @classmethod
-    def write(cls, place: Path, name: str, label: str, samples: Sequence[Sample]) -> Spooled:
-        import zstandard
-
-        lines = "".join(json.dumps(sample.to_record()) + "\n" for sample in samples)
-        path = place / "input" / f"{label}.jsonl.zst"
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(zstandard.ZstdCompressor().compress(lines.encode()))
-        return cls(path, name)
-
-
-class SpooledReading:
-    report: ClassVar[None] = None
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __iter__(self) -> Iterator[tuple[int, Sample]]:
-        import zstandard
-
-        content = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(self._path.read_bytes()))
-        for number, line in enumerate(io.TextIOWrapper(content, encoding="utf-8"), 1):
-            yield number, Sample.from_record(json.loads(line))
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What all workers are told once.
-
-    weights  name of each model -> the fingerprint that the signatures of the run name
-    version  of dialeval, where the run was started
-    chunk    samples whose questions are asked together
-    spool    samples in a file of `input/`; 0: nothing is put there
-    scaled   whether a scale is fitted, and so samples need a digest without their names
-    """
-
-    place: Path
-    metrics: Sequence[Metric]
-    weights: Mapping[str, str]
-    chunk: int
-    spool: int
-    scaled: bool
-    scales_ratings: bool
-    version: str = __version__
-
-
-@dataclass(frozen=True)
-class Scanned:
-    """What a piece holds: where its samples are read from to be scored, with how many rows."""
-
-    sources: tuple[tuple[Piece, int], ...]
-    rows: int
-    order: int
-    """The digests of what is judged, added up."""
-    report: Any
-
-
-def scan(settings: Settings, number: int, piece: Piece, shares: int) -> tuple[Any, ...]:
-    """Returns `Scanned`, the digests of the samples, those without names, and the ids in so many
-    tables by their hash."""
-    import pyarrow as pa
-
-    reading = piece.reading()
-    digests, judged = bytearray(), bytearray()
-    order = 0
-    found: list[list[tuple[str, int, int]]] = [[] for _ in range(shares)]
-    pending: list[Sample] = []
-    sources: list[tuple[Piece, int]] = []
-
-    def spool() -> None:
-        label = f"{number:06d}-{len(sources):04d}"
-        spooled = Spooled.write(settings.place, piece.name, label, pending)
-        sources.append((spooled, len(pending)))
-        pending.clear()
-
-    spools = bool(settings.spool) and not piece.reads_again
-    rows = 0
-    for line, sample in reading:
-        digests += sample.digest()
-        if settings.scaled:
-            judged += (own := judged_digest(sample, settings.scales_ratings))
-            order += int.from_bytes(own)
-        if shares:
-            key = zlib.crc32(sample.id.encode("utf-8", "surrogatepass")) % shares
-            found[key].append((sample.id, rows, line))
-        if spools:
-            pending.append(sample)
-            if len(pending) == settings.spool:
-                spool()
-        rows += 1
-    if not spools:
-        sources.append((piece, rows))
-    elif pending:
-        spool()
-    tables = [
-        pa.table(
-            {
-                "id": pa.array([one[0] for one in share], pa.string()),
-                "piece": pa.array([number] * len(share), pa.int64()),
-                "row": pa.array([one[1] for one in share], pa.int64()),
-                "line": pa.array([one[2] for one in share], pa.int64()),
-            }
-        )
-        for share in found
-    ]
-    scanned = Scanned(tuple(sources), rows, order, reading.report)
-    return scanned, bytes(digests), bytes(judged), *tables
-
-
-def repeated(*tables: pa.Table) -> pa.Table:
-    """Returns the rows whose id occurs in an earlier row of the same share of all ids."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    ids = pa.concat_tables(tables)
-    counted = ids.group_by("id").aggregate([("row", "count")])
-    several = counted.filter(pc.greater(counted.column("row_count"), 1)).column("id")
-    some = ids.filter(pc.is_in(ids.column("id"), several.combine_chunks()))
-    some = some.sort_by([("id", "ascending"), ("piece", "ascending"), ("row", "ascending")])
-    names = some.column("id").to_pylist()
-    again = [n > 0 and name == names[n - 1] for n, name in enumerate(names)]
-    return some.filter(pa.array(again, pa.bool_()))
 
 
 @dataclass(frozen=True)
@@ -343,10 +184,6 @@ class Worker:
                     f"{where} has other weights of {name!r} ({found[:8]}) than this machine"
                     f" ({expected[:8]}). On both: dialeval models get {name}"
                 )
-
-
-def block_digest(label: bytes, digests: bytes) -> str:
-    return hashlib.sha256(label + digests).hexdigest()[:DIGEST]
 
 
 def raw_values(
