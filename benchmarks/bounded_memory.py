@@ -9,8 +9,9 @@ measured is what the engine holds, not what the weights weigh. Needs the model s
 tokenizer.
 
 The second scores so many short turns with thirteen metrics and the embedded models, and prints the
-peak of its resident memory, which must stay below 1.5 GB. The turns are made of the dialogues that
-come with dialeval. Most of the time goes into the 18 qualities of `fed`.
+peak of its resident memory, which must stay below 1.5 GB. On Linux it also prints what the process
+held of its own and what was mapped from files (weights, libraries) when it held most. The turns are
+made of the dialogues that come with dialeval. Most of the time goes into the 18 qualities of `fed`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from dialeval.examples import four_bots
@@ -71,15 +73,33 @@ def write_short_turns(path: Path, count: int) -> None:
             file.write(json.dumps(row) + "\n")
 
 
-def thirteen_metrics(folder: Path, count: int) -> float:
-    """Peak megabytes of a run with all of them; no answer is known before it."""
+def held_by(process: int) -> dict[str, float]:
+    """Megabytes of a process by kind; nothing where the system does not tell, or it has ended."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text("utf-8").splitlines()
+    except OSError:
+        return {}
+    kinds = {"RssAnon": "its own", "RssFile": "mapped"}
+    rows = [line.split() for line in lines if line.split(":")[0] in kinds]
+    return {kinds[name.rstrip(":")]: int(kilobytes) / 1024 for name, kilobytes, _ in rows}
+
+
+def thirteen_metrics(folder: Path, count: int) -> tuple[float, dict[str, float]]:
+    """Peak megabytes of a run with all of them, and of what kind they were about then; no answer is
+    known before it."""
     turns = folder / "turns.jsonl"
     write_short_turns(turns, count)
     command = [sys.executable, "-m", "dialeval", "score", str(turns), "-q", "-o", str(folder / "r")]
     command += [part for metric in THIRTEEN for part in ("-m", metric)]
     caches = {"DIALEVAL_MODELS": str(models_directory()), "DIALEVAL_CACHE": str(folder / "cache")}
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | caches)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    most: dict[str, float] = {}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | caches) as process:
+        while process.poll() is None:
+            most = max(most, held_by(process.pid), key=lambda held: sum(held.values()))
+            time.sleep(0.2)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)} ended with {process.returncode}")
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024, most
 
 
 def write_dialogues(path: Path, count: int) -> None:
@@ -109,8 +129,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if arguments.thirteen:
-            peak = thirteen_metrics(folder, arguments.thirteen)
+            peak, kinds = thirteen_metrics(folder, arguments.thirteen)
             print(f"{len(THIRTEEN)} metrics, {arguments.thirteen:,} turns  {peak:,.0f} MB")
+            for kind, megabytes in kinds.items():
+                print(f"{megabytes:8,.0f} MB {kind}")
             sys.exit(peak > MOST_MEGABYTES)
         save_tiny_model(folder / "model")
         # The small one first: the peak of all children can only rise.

@@ -1,6 +1,8 @@
 """Models that write: whatever stands beside a dialogue, its replies are the same."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import tiny_language_models as tiny
 
+import dialeval
 from dialeval.errors import UsageError
 from dialeval.generation.backends import (
     ABBREVIATION,
@@ -191,6 +194,18 @@ def test_what_writes_computes_where_what_answers_does(tmp_path, monkeypatch):
     assert len(list(Models().load(name).answer([question]))) == 1
     assert choose_device("auto") == "cpu"
     assert choose_device("mps") == "mps"
+
+
+def test_one_function_asks_what_there_is_to_compute_on():
+    """A second one would choose differently one day: see the Apple GPU above."""
+    source = Path(dialeval.__file__).parent
+    asks = re.compile(r"is_available\(|device_count\(|current_accelerator")
+    found = {
+        str(path.relative_to(source)): len(asks.findall(path.read_text("utf-8")))
+        for path in source.rglob("*.py")
+        if asks.search(path.read_text("utf-8"))
+    }
+    assert found == {"models/loading.py": 1}
 
 
 def test_what_cannot_write_is_refused(tmp_path):

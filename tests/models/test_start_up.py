@@ -7,11 +7,17 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import torch
+from models import tiny_language_models
+from safetensors.torch import load_file, save_file
 
 from dialeval.model_store.presets import preset_models
 from dialeval.models import loading
+from dialeval.models.source import Models
+from dialeval.question import Likelihood
 
 SLOW = {"transformers", "peft", "accelerate", "spacy", "scipy"}
 
@@ -87,3 +93,65 @@ def test_another_c_library_is_no_obstacle(monkeypatch):
     monkeypatch.setattr(loading.ctypes, "CDLL", lambda name: object())
     loading.give_back()
     loading._malloc_trim.cache_clear()
+
+
+def resident(file):
+    """Kilobytes of a mapped file that are in memory."""
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if not line.split()[0].endswith(":"):
+            inside = line.endswith(str(file))
+        elif inside and line.startswith("Rss:"):
+            found += int(line.split()[1])
+    return found
+
+
+@pytest.fixture
+def mapped_layer(tmp_path):
+    """A linear layer of 4 MB whose weights are mapped from a file, and all read."""
+    if not Path("/proc/self/smaps").exists():
+        pytest.skip("only Linux says which files are mapped")
+    file = tmp_path / "model.safetensors"
+    save_file({"weight": torch.ones(1000, 1000), "bias": torch.ones(1000)}, file)
+    layer = torch.nn.Linear(1000, 1000)
+    layer.load_state_dict(load_file(file), assign=True)
+    assert layer.weight.sum() == 1e6
+    return layer, file
+
+
+def test_mapped_weights_are_given_back_and_come_again(mapped_layer):
+    layer, file = mapped_layer
+    assert resident(file) > 3000
+    loading.give_back_weights(layer)
+    assert resident(file) == 0
+    assert layer.weight.sum() == 1e6
+
+
+def test_mapped_weights_that_were_changed_are_not_given_back(mapped_layer):
+    """The file does not have what was learned."""
+    layer, _ = mapped_layer
+    with torch.no_grad():
+        layer.weight[0, 0] = 5.0
+    loading.give_back_weights(layer)
+    assert layer.weight[0, 0] == 5.0
+
+
+def test_weights_in_plain_memory_stay(tmp_path):
+    layer = torch.nn.Linear(1000, 1000)
+    torch.nn.init.ones_(layer.weight)
+    loading.give_back_weights(layer)
+    assert layer.weight.sum() == 1e6
+
+
+def test_a_language_model_holds_no_weights_between_chunks(tmp_path):
+    if not Path("/proc/self/smaps").exists():
+        pytest.skip("only Linux says which files are mapped")
+    directory = tiny_language_models.save(
+        tmp_path / "llama", tiny_language_models.llama(), tiny_language_models.tokenizer()
+    )
+    model = Models("cpu").load(str(directory))
+    for words, is_given_back in ((1, False), (loading.GIVE_BACK_AFTER, True)):
+        texts = [f"{number} the cat" for number in range(words)]
+        asked = [Likelihood(str(directory), text) for text in texts]
+        assert len(list(model.answer(asked))) == words
+        assert (resident(directory / "model.safetensors") == 0) == is_given_back

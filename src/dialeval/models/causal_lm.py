@@ -27,6 +27,7 @@ from dialeval.models.loading import (
     GIVE_BACK_AFTER,
     choose_device,
     give_back,
+    give_back_weights,
     is_out_of_memory,
     light_tokenizer,
     load_language_model,
@@ -168,6 +169,8 @@ class CausalLM:
                 elif chosen := choices[position].add(written, float(log_probs[0])):
                     yield position, chosen.answer()
             start = stop
+        if order.minimum > GIVE_BACK_AFTER:
+            give_back_weights(self._model)
 
     def log_probs(self, batch: Sequence[Written]) -> list[npt.NDArray[np.float32]]:
         """Computes one pass over sequences in sorted order: what each answers for, token by
