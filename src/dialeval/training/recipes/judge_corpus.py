@@ -82,11 +82,11 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         from dialeval.models.source import Models
         from dialeval.training.learners.judge_corpus import JudgeCorpusLearner, load_material
 
-        folders = [
+        adversarial, inference, chats = (
             resolve_folder(Path(one)) if one else None
             for one in (self.adversarial, self.inference, self.chats)
-        ]
-        material = load_material(data, *folders, self.seed)
+        )
+        material = load_material(data, adversarial, inference, chats, self.seed)
         config = QualityConfig(
             encoder=self.model,
             context_tokens=self.context_tokens,
