@@ -64,7 +64,7 @@ def test_without_pairs_the_fit_is_ridge_regression():
     near = {name: np.clip(u[:, place], -3, 3) for place, name in enumerate(FEATURES)}
     products = np.stack([near[a] * near[b] for a, b in PRODUCTS], axis=1)
     x = np.hstack([u[:, : len(FEATURES)], products - products.mean(axis=0), u[:, len(FEATURES) :]])
-    cost = np.repeat([0.5, 15.0, 500.0], [len(FEATURES), len(PRODUCTS), WIDTH - len(FEATURES)])
+    cost = np.repeat([0.5, 5.0, 50.0], [len(FEATURES), len(PRODUCTS), WIDTH - len(FEATURES)])
     y = uniform_ranks(one.ratings["overall"])
     wanted = np.linalg.solve(x.T @ x / len(y) + np.diag(cost), x.T @ y / len(y))
     assert weights.weights[0] == pytest.approx(wanted, abs=1e-9)

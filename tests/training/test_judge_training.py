@@ -18,6 +18,8 @@ from dialeval.errors import UsageError
 from dialeval.models.source import Models
 from dialeval.question import Assess, Assessment
 from dialeval.sample import Turn
+from dialeval.training.examples.model_ratings import reference
+from dialeval.training.learners import judge_corpus
 from dialeval.training.run import train
 
 ANIMALS = ["the cat", "a dog", "cats", "dogs", "the dog", "a cat"]
@@ -71,6 +73,23 @@ def test_what_was_learned_rates_every_aspect_from_1_to_5(tmp_path, corpus, base)
     found = assess(tmp_path / "out")
     assert all(1.0 < rating < 5.0 for rating in found.ratings)
     assert found != assess(tmp_path / "out", "mat mat mat")
+
+
+def test_it_learns_what_a_language_model_rated(tmp_path, corpus, base, monkeypatch):
+    """Long answers that are rated high, against short ones: the overall judgement follows."""
+    records = [
+        {
+            "turns": [reference(dialogue[0])],
+            "answers": [reference(dialogue[2]), "=no"],
+            "ratings": ["555", "111"],
+        }
+        for dialogue in DIALOGUES
+    ]
+    monkeypatch.setattr(judge_corpus, "shipped_records", lambda: records)
+    card = learn(corpus, tmp_path / "out", base, model_rated=30, epochs=6)
+    assert card.data["groups that a language model rated"] == 27
+    assert card.scores["better_of_rated_answers_preferred"] == 1.0
+    assert card.scores["correlation_with_ratings_of_the_language_model"] > 0.5
 
 
 def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, base):

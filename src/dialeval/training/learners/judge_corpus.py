@@ -316,6 +316,8 @@ class JudgeCorpusLearner:
         return self._encoded(found)
 
     def _encoded(self, groups: Sequence[Group]) -> list[EncodedGroup]:
+        if not groups:
+            return []
         texts = [
             (taking_turns(answer.turns), answer.response)
             for group in groups
