@@ -8,7 +8,7 @@ Whoever answers is `me`, the other `you`: without that, no reader could tell an 
 contradicts itself from one that disagrees. Of turns that are too long the beginning is cut, of the
 answer the end.
 
-It has learned without ratings (`training/learners/judge_corpus`). Its directory holds all
+It has learned without ratings of people (`training/learners/judge_corpus`). Its directory holds all
 layers of the encoder in 16 bits and the head; the word embeddings are those of its base. What
 people's ratings add is in `quality_stack`.
 """

@@ -2,8 +2,9 @@
 
 Every rated set is left out once: the weights come from the others, and are tried on it. Sets that
 share dialogues are left out together, and so is any answer to turns that the left-out set has, too.
-What reads the dialogues (the quality-judge, the encoder, three scorers) has learned from no
-rating, and from no dialogue of a rated set. `--model JUDGE --model ENCODER` chooses the first two.
+What reads the dialogues (the quality-judge, the encoder, three scorers) has learned from no rating
+of people, and from no dialogue of a rated set. `--model JUDGE --model ENCODER` chooses the first
+two.
 
 Beside it stand other metrics of ours, and what others printed for the same sets: the best metric
 that learns and the best large language model. A paired bootstrap over the answers of all sets

@@ -1,4 +1,4 @@
-"""`dialeval train judge-corpus`: the first stage of `judge`, from dialogues and sentences alone.
+"""`dialeval train judge-corpus`: the first stage of `judge`, without ratings of people.
 
 What it learns from is made in `examples/judge.py` and `examples/faults.py`, how it learns stands in
 `learners/judge_corpus.py`. The second stage, on ratings of people, is `recipes/judge.py`.
@@ -30,7 +30,7 @@ class PreparedCorpus(Prepared[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeCorpus(Recipe[PreparedCorpus]):
-    """Teach an encoder to tell good answers from bad ones, without ratings.
+    """Teach an encoder to tell good answers from bad ones, without ratings of people.
 
     This is the first stage of `judge`; `dialeval train judge --start '' --base DIR` is the second.
     """
