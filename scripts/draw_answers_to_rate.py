@@ -11,6 +11,9 @@ of a group and for each answer three digits from 1 to 5: relevance, engagement, 
 
 `pack` adds the rated groups to `training/examples/model_ratings.jsonl.gz`. Texts of the corpora
 become hashes there, because the corpora may not be passed on.
+
+The ratings that ship came in three draws. This script made the last two, with other shares in the
+first of them; the 5,228 groups of the earliest draw were made by a program that was not kept.
 """
 
 from __future__ import annotations

@@ -104,7 +104,8 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
             batch=self.batch,
             seed=self.seed,
         )
-        sources = [*map(str, data), *(one for one in (self.adversarial, self.inference) if one)]
+        named = (self.adversarial, self.inference, self.chats)
+        sources = [*map(str, data), *(one for one in named if one)]
         return PreparedCorpus(
             learner,
             "Rates an answer on seven aspects, after the turns before it. Learned without a rating"
