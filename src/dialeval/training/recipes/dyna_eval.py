@@ -9,11 +9,13 @@ In every epoch each dialogue of four turns or more is read once as it is, and on
 form, drawn again; both classes of a batch have the same weight. The head tells them apart by
 cross-entropy. The authors rank the right one above the wrong one by a margin, train the sentence
 encoder as well, and have a judge for each wrong form. Only the dialogues that are drawn are
-embedded. A long dialogue is read from its end.
+embedded. A long dialogue is read from its end. `flow-score` learns from dialogues, too, and is
+tested with the same wrong ones (`DialogueHead`).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,27 +37,16 @@ FEWEST = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class DynaEval(SentenceHead):
-    """Teach DynaEval which dialogues people held, against replaced and shuffled ones."""
-
-    name = "dyna-eval"
-    metric = "dyna-eval"
-    head = "graph"
-    balanced = True
+class DialogueHead(SentenceHead):
+    """Teach a head on whole dialogues; held-out ones are put out of joint to test it."""
 
     turns: int = option(30, "Read at most this many turns before the last one.", low=3)
     dialogues: int = option(6_000, "Learn from at most this many dialogues; 0: from all.", low=0)
     held_out: int = held_out_option(300, "dialogues each")
 
-    units: tuple[int, ...] = field(default=(48,))
-    """Width of one direction of the LSTM."""
-
-    @property
-    def about(self) -> str:
-        return (
-            "Does a dialogue go as dialogues of people do? DynaEval: a graph of the turns over"
-            " frozen sentence vectors that learned dialogues against replaced and shuffled ones."
-        )
+    @abstractmethod
+    def of_epoch(self, dialogues: Sequence[Dialogue], epoch: int) -> list[Example]:
+        """Returns what is learned from in an epoch."""
 
     def examples_of(self, data: Sequence[Path]) -> HeadExamples:
         import numpy as np
@@ -73,14 +64,10 @@ class DynaEval(SentenceHead):
                 (corpus.test, self.held_out, 0),
             )
         )
-
-        def of_epoch(epoch: int) -> list[Example]:
-            return dialogues_and_wrong_ones(train, np.random.default_rng([self.seed, 2 + epoch]))
-
         held_out = dialogues_and_wrong_ones(test, np.random.default_rng(0))
         return HeadExamples(
             ExampleSets(
-                of_epoch,
+                lambda epoch: self.of_epoch(train, epoch),
                 dialogues_and_wrong_ones(validation, np.random.default_rng(0)),
                 corpus.digest(),
                 {"corpus": corpus.name, "sha256": corpus.digest(), **left_out.facts()}
@@ -95,6 +82,31 @@ class DynaEval(SentenceHead):
                 },
             )
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynaEval(DialogueHead):
+    """Teach DynaEval which dialogues people held, against replaced and shuffled ones."""
+
+    name = "dyna-eval"
+    metric = "dyna-eval"
+    head = "graph"
+    balanced = True
+
+    units: tuple[int, ...] = field(default=(48,))
+    """Width of one direction of the LSTM."""
+
+    @property
+    def about(self) -> str:
+        return (
+            "Does a dialogue go as dialogues of people do? DynaEval: a graph of the turns over"
+            " frozen sentence vectors that learned dialogues against replaced and shuffled ones."
+        )
+
+    def of_epoch(self, dialogues: Sequence[Dialogue], epoch: int) -> list[Example]:
+        import numpy as np
+
+        return dialogues_and_wrong_ones(dialogues, np.random.default_rng([self.seed, 2 + epoch]))
 
 
 def long_dialogues(

@@ -14,30 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dialeval.options import option
-from dialeval.training.recipe import Measures, Progress, held_out_option
-from dialeval.training.recipes.dyna_eval import dialogues_and_wrong_ones, long_dialogues
-from dialeval.training.recipes.sentence_head import HeadExamples, PreparedHead, SentenceHead
+from dialeval.training.recipe import Measures, Progress
+from dialeval.training.recipes.dyna_eval import DialogueHead
+from dialeval.training.recipes.sentence_head import PreparedHead
 
 if TYPE_CHECKING:
+    from dialeval.training.examples.corpora import Dialogue
     from dialeval.training.examples.pair_corpus import Example
     from dialeval.training.learners.sentence_head import FlowLearner
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowScore(SentenceHead):
+class FlowScore(DialogueHead):
     """Teach FlowScore to foretell the next utterance of a dialogue."""
 
     name = "flow-score"
     metric = "flow-score"
     head = "flow"
-
-    turns: int = option(30, "Read at most this many turns before the last one.", low=3)
-    dialogues: int = option(6_000, "Learn from at most this many dialogues; 0: from all.", low=0)
-    held_out: int = held_out_option(300, "dialogues each")
 
     units: tuple[int, ...] = field(default=(192,))
     """Width of the LSTM."""
@@ -54,41 +49,10 @@ class FlowScore(SentenceHead):
 
         return FlowLearner
 
-    def examples_of(self, data: Sequence[Path]) -> HeadExamples:
-        import numpy as np
+    def of_epoch(self, dialogues: Sequence[Dialogue], epoch: int) -> list[Example]:
+        from dialeval.training.examples.pair_corpus import Example
 
-        from dialeval.training.examples.corpora import load_unrated
-        from dialeval.training.examples.pair_corpus import Example, ExampleSets
-
-        corpus, left_out = load_unrated(data)
-        most_read = self.turns + 1
-        train, validation, test = (
-            long_dialogues(corpus.name, own, most_read, most, seed)
-            for own, most, seed in (
-                (corpus.train, self.dialogues, self.seed),
-                (corpus.validation, self.held_out, 0),
-                (corpus.test, self.held_out, 0),
-            )
-        )
-        right = [Example(turns[:-1], turns[-1], 1.0) for turns in train]
-        held_out = dialogues_and_wrong_ones(test, np.random.default_rng(0))
-        return HeadExamples(
-            ExampleSets(
-                lambda epoch: right,
-                dialogues_and_wrong_ones(validation, np.random.default_rng(0)),
-                corpus.digest(),
-                {"corpus": corpus.name, "sha256": corpus.digest(), **left_out.facts()}
-                | {"dialogues to learn from": len(train)},
-                measured={
-                    "test, replaced utterances": [
-                        one for n, one in enumerate(held_out) if n % 3 < 2
-                    ],
-                    "test, shuffled speakers": [
-                        one for n, one in enumerate(held_out) if n % 3 != 1
-                    ],
-                },
-            )
-        )
+        return [Example(turns[:-1], turns[-1], 1.0) for turns in dialogues]
 
     def measured(self, name: str, examples: Sequence[Example], logits: Any) -> dict[str, float]:
         import torch
