@@ -16,7 +16,7 @@ import dialeval
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
 from dialeval.models.source import Models
-from dialeval.question import Assess, Assessment
+from dialeval.question import ASPECTS, Assess, Assessment
 from dialeval.sample import Turn
 from dialeval.training.examples.model_ratings import reference
 from dialeval.training.learners import judge_corpus
@@ -75,8 +75,9 @@ def test_what_was_learned_rates_every_aspect_from_1_to_5(tmp_path, corpus, base)
     assert found != assess(tmp_path / "out", "mat mat mat")
 
 
-def test_it_learns_what_a_language_model_rated(tmp_path, corpus, base, monkeypatch):
-    """Long answers that are rated high, against short ones: the overall judgement follows."""
+@pytest.fixture
+def rated_by_a_model(monkeypatch):
+    """Long answers that are rated high, against short ones."""
     records = [
         {
             "turns": [reference(dialogue[0])],
@@ -86,6 +87,9 @@ def test_it_learns_what_a_language_model_rated(tmp_path, corpus, base, monkeypat
         for dialogue in DIALOGUES
     ]
     monkeypatch.setattr(judge_corpus, "shipped_records", lambda: records)
+
+
+def test_it_learns_what_a_language_model_rated(tmp_path, corpus, base, rated_by_a_model):
     card = learn(corpus, tmp_path / "out", base, model_rated=30, epochs=6)
     assert card.data["groups that a language model rated"] == 27
     assert card.scores["better_of_rated_answers_preferred"] == 1.0
@@ -106,6 +110,36 @@ def test_every_epoch_has_as_many_batches(tmp_path, corpus, base):
     for seed in range(4):
         card = learn(corpus, tmp_path / str(seed), base, seed=seed, groups=21, epochs=3)
         assert len(card.curve) == 4
+
+
+def test_adapters_learn_in_place_of_all_layers(tmp_path, corpus, base, rated_by_a_model):
+    """They are smaller than the layers, and the judge that is loaded says what was learned."""
+    options = {"model_rated": 30, "rank": 2, "epochs": 6, "learning_rate": 0.02}
+    card = learn(corpus, tmp_path / "out", base, **options)
+    assert card.scores["better_of_rated_answers_preferred"] == 1.0
+    overall = ASPECTS.index("overall")
+    good, bad = (
+        assess(tmp_path / "out", text).ratings for text in ("the cat sat on a mat .", "no")
+    )
+    assert good[overall] > bad[overall] + 0.5
+    learn(corpus, tmp_path / "whole", base, epochs=1)
+    sizes = [(tmp_path / one / "scorer.safetensors").stat().st_size for one in ("out", "whole")]
+    assert sizes[0] < sizes[1]
+
+
+def test_an_encoder_without_segments_can_be_adapted(tmp_path, corpus):
+    mpnet = str(tiny_encoders.save_roberta(tmp_path / "mpnet", kind="mpnet"))
+    learn(corpus, tmp_path / "out", mpnet, rank=2, epochs=1)
+    assert all(1.0 < rating < 5.0 for rating in assess(tmp_path / "out").ratings)
+
+
+def test_adapters_begin_with_the_encoder_as_it_is(tmp_path, corpus, base):
+    learn(corpus, tmp_path / "first", base, rank=2, epochs=1)
+    first = str(tmp_path / "first")
+    with pytest.raises(UsageError, match="use it with --start ''"):
+        learn(corpus, tmp_path / "second", base, start=first, rank=2)
+    with pytest.raises(UsageError, match="holds adapters, not all layers"):
+        learn(corpus, tmp_path / "second", base, start=first)
 
 
 def test_an_adapter_of_another_encoder_is_no_start(tmp_path, corpus, base):

@@ -8,9 +8,9 @@ Whoever answers is `me`, the other `you`: without that, no reader could tell an 
 contradicts itself from one that disagrees. Of turns that are too long the beginning is cut, of the
 answer the end.
 
-It has learned without ratings of people (`training/learners/judge_corpus`). Its directory holds all
-layers of the encoder in 16 bits and the head; the word embeddings are those of its base. What
-people's ratings add is in `quality_stack`.
+It has learned without ratings of people (`training/learners/judge_corpus`). Its directory holds the
+head and, in 16 bits, all layers of the encoder or adapters of them (`rank`); the word embeddings
+are those of its base. What people's ratings add is in `quality_stack`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from dialeval.models.loading import (
     in_halves,
 )
 from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
+from dialeval.networks.low_rank import merge_low_rank
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question, cannot_answer
 
 EMBEDDINGS = "encoder.embeddings."
@@ -83,12 +84,14 @@ class Scale:
 
 @dataclass(frozen=True)
 class QualityConfig:
-    """`encoder` names the base; `_tokens` say how much of the turns and of the answer is read."""
+    """`encoder` names the base; `_tokens` say how much of the turns and of the answer is read.
+    rank 0: all layers of the encoder were trained; the file has no rank then."""
 
     encoder: str
     metric: str = "judge"
     context_tokens: int = 100
     response_tokens: int = 60
+    rank: int = 0
     scale: Scale = Scale.neutral()
 
     @classmethod
@@ -98,11 +101,20 @@ class QualityConfig:
             encoder=record["encoder"],
             context_tokens=field(directory, record, "context_tokens", int),
             response_tokens=field(directory, record, "response_tokens", int),
+            rank=field(directory, record, "rank", int) if "rank" in record else 0,
             scale=Scale.read(directory, record),
         )
 
     def to_record(self) -> dict[str, Any]:
-        return {"kind": "quality-judge", **asdict(self)}
+        record = asdict(self)
+        if not self.rank:
+            del record["rank"]
+        return {"kind": "quality-judge", **record}
+
+
+def alpha_of(rank: int) -> float:
+    """How much adapters of this rank count: what they add is multiplied by alpha / rank."""
+    return 2.0 * rank
 
 
 class QualityNetwork(torch.nn.Module):
@@ -111,6 +123,7 @@ class QualityNetwork(torch.nn.Module):
     def __init__(self, encoder: Any) -> None:
         super().__init__()
         self.encoder = encoder
+        self._has_segments = getattr(encoder.config, "type_vocab_size", 0) > 1
         self.head = torch.nn.Linear(2 * encoder.config.hidden_size, len(ASPECTS))
 
     def forward(
@@ -119,8 +132,9 @@ class QualityNetwork(torch.nn.Module):
         attention_mask: torch.Tensor,
         token_type_ids: torch.Tensor,
     ) -> torch.Tensor:
+        segments = {"token_type_ids": token_type_ids} if self._has_segments else {}
         states = self.encoder(
-            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+            input_ids=input_ids, attention_mask=attention_mask, **segments
         ).last_hidden_state
         answer = (token_type_ids * attention_mask).bool()[:, :, None]
         mean = states.masked_fill(~answer, 0.0).sum(dim=1) / answer.sum(dim=1)
@@ -214,10 +228,13 @@ def load_network(directory: Path) -> tuple[QualityNetwork, Any, QualityConfig]:
     tensors = load_tensors(directory)
     head = {name: tensors.pop(name) for name in list(tensors) if name.startswith("head.")}
     layers = {name.removeprefix("encoder."): tensor for name, tensor in tensors.items()}
-    kept = {n: t for n, t in encoder.state_dict().items() if n.startswith("embeddings.")}
     try:
         network.head.load_state_dict({n.removeprefix("head."): t for n, t in head.items()})
-        replace_weights(encoder, layers | kept)
+        if config.rank:
+            merge_low_rank(encoder, layers, alpha_of(config.rank))
+        else:
+            kept = {n: t for n, t in encoder.state_dict().items() if n.startswith("embeddings.")}
+            replace_weights(encoder, layers | kept)
     except RuntimeError as error:
         raise not_these(directory, error) from error
     return network, tokenizer, config

@@ -4,9 +4,9 @@
          + mean over (better, worse) answers to the same turns of BCE(s_better - s_worse, p)
 
 s is what the head says; the second term compares answers in an aspect, mostly the overall
-judgement, and p is how surely people prefer the better one (`examples/judge`). All layers learn,
-the word embeddings stay those of the encoder. It begins with what the inference model has learned
-of contradictions, or with another judge.
+judgement, and p is how surely people prefer the better one (`examples/judge`). All layers learn, or
+adapters of them; the word embeddings stay those of the encoder. It begins with what the inference
+model has learned of contradictions, or with another judge.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.models.classifier import Segmented
-from dialeval.models.quality_judge import EMBEDDINGS, QualityNetwork, Reading, padded, taking_turns
+from dialeval.models.quality_judge import QualityNetwork, Reading, padded, taking_turns
+from dialeval.networks.low_rank import low_rank_tensors
 from dialeval.question import ASPECTS, NLI_LABELS
 from dialeval.training.examples.corpora import known_exchanges, load_corpus
 from dialeval.training.examples.faults import Exchange
@@ -195,10 +196,9 @@ class JudgeCorpusLearner:
         self._seed = seed
         self._epoch: tuple[int, list[list[EncodedGroup]]] = (-1, [])
         self._count = 0
-        network.requires_grad_(True)
-        for name, parameter in network.named_parameters():
-            if name.startswith(EMBEDDINGS):
-                parameter.requires_grad_(False)
+        if not low_rank_tensors(network.encoder):
+            network.requires_grad_(True)
+            network.encoder.embeddings.requires_grad_(False)
         self._validation = self._held_out()
         held_out = self._material.held_out_graded if graded else ()
         self._validation_graded = self._encoded(held_out)

@@ -49,6 +49,9 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         PRESETS["default"]["nli"],
         "Begin with this judge, or with the layers of this inference adapter ('': none).",
     )
+    rank: int = option(
+        0, "Train adapters of this rank, for a large encoder; 0: train all layers.", low=0
+    )
     epochs: int = epochs_option(3)
     groups: int = option(8000, "Draw this many groups of answers per epoch.", low=20)
     graded: int = option(
@@ -91,6 +94,7 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
             encoder=self.model,
             context_tokens=self.context_tokens,
             response_tokens=self.response_tokens,
+            rank=self.rank,
         )
         network, tokenizer = self.new_network()
         learner = JudgeCorpusLearner(
@@ -130,17 +134,26 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         from dialeval.model_store.locate import locate, ready
         from dialeval.model_store.weights import replace_weights
         from dialeval.models.classifier import label_names
-        from dialeval.models.quality_judge import QualityNetwork, is_quality_judge, load_network
+        from dialeval.models.quality_judge import (
+            QualityNetwork,
+            alpha_of,
+            is_quality_judge,
+            load_network,
+        )
         from dialeval.models.text_judge import load_encoder
         from dialeval.networks.bert import load_classifier
-        from dialeval.networks.low_rank import merged_weights
+        from dialeval.networks.low_rank import add_low_rank, merged_weights
         from dialeval.question import NLI_LABELS
 
         found = locate(self.start) if self.start else None
+        if self.rank and found is not None:
+            raise UsageError("--rank adapts the encoder as it is: use it with --start ''")
         if found is not None and is_quality_judge(found.directory):
             network, tokenizer, config = load_network(found.directory)
             if config.encoder != self.model:
                 raise UsageError(f"--start {self.start}: reads with {config.encoder!r}")
+            if config.rank:
+                raise UsageError(f"--start {self.start}: holds adapters, not all layers")
             return network.float(), tokenizer
         bare, tokenizer = load_encoder(self.model)
         learned = bare
@@ -152,9 +165,12 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
             if classifier is None:
                 raise UsageError(f"--start {self.start}: is no inference model on a BERT")
             learned = classifier.bert
-        # All layers learn: copies, not those that other models of this process share.
-        layers = merged_weights(learned)
-        replace_weights(bare, {name: layers[name] for name in bare.state_dict()})
+        if self.rank:
+            add_low_rank(bare, self.rank, alpha_of(self.rank), self.seed)
+        else:
+            # All layers learn: copies, not those that other models of this process share.
+            layers = merged_weights(learned)
+            replace_weights(bare, {name: layers[name] for name in bare.state_dict()})
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             return QualityNetwork(bare.float()), tokenizer
@@ -162,9 +178,14 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
     def save(self, prepared: PreparedCorpus, out: Path) -> None:
         from dialeval.model_store.scorer_directory import save_tensors
         from dialeval.models.quality_judge import EMBEDDINGS
+        from dialeval.networks.low_rank import low_rank_tensors
 
-        state = prepared.learner.network.state_dict()
+        network = prepared.learner.network
+        state = network.state_dict()
         kept = {name: one for name, one in state.items() if not name.startswith(EMBEDDINGS)}
+        if adapters := low_rank_tensors(network.encoder):
+            kept = {name: one for name, one in state.items() if name.startswith("head.")}
+            kept |= {f"encoder.{name}": tensor for name, tensor in adapters.items()}
         save_tensors(out, prepared.judge.to_record(), kept)
 
     def measure(self, prepared: PreparedCorpus, progress: Progress) -> Measures:
