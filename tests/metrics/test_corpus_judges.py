@@ -51,6 +51,18 @@ def test_a_metric_without_an_embedded_judge_says_how_to_train_one(use):
         dialeval.score([Sample("s", (Turn("hi"),), "fine")], [use])
 
 
+@pytest.mark.parametrize("preset", ["default", "large", "paper"])
+@pytest.mark.parametrize("use", TRAINED["default"])
+def test_every_preset_names_the_command_that_trains_it(use, preset):
+    with pytest.raises(UsageError, match=rf"Train one: dialeval train {use} --data .*:model=DIR"):
+        make_metric(use, preset)
+
+
+def test_the_papers_usr_hides_word_pieces_one_by_one():
+    named = "usr:context=DR-C,fact=DR-F"
+    assert make_metric(named, "paper").masks == 0
+
+
 def usr_answers(mlm, context, fact):
     tokens = np.array([[0, 0, 0], [mlm - 1, 0, 1], [mlm + 1, 1, 2]], dtype=float)
     return [tokens, np.array([context]), np.array([fact])]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.model_store.presets import preset_models
 from dialeval.question import Inference, Judge, Likelihood
 from dialeval.registry import make_metric
 from dialeval.sample import Sample, Turn
@@ -55,6 +56,21 @@ def test_holistic_is_the_mean_of_the_three_on_their_scales(tmp_path):
     consistent = [0.9, 0.3, 0.6, 1.0]
     expected = [math.fsum(own) / 3 for own in zip(coherent, fluent, consistent, strict=True)]
     assert run.scores("holistic") == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_released_code_compares_the_last_earlier_turn_in_lower_case():
+    said = (Turn("I am A"), Turn("b"), Turn("I am C"), Turn("d"))
+    sample = Sample("s", said, "I am D")
+    metric = make_metric("holistic:mode=released")
+    asked = [one for one in metric.ask(sample) if isinstance(one, Inference)]
+    assert [one.premise for one in asked][-1] == "i am c"
+    assert {one.hypothesis for one in asked} == {"i am d"}
+
+
+@pytest.mark.parametrize("preset", ["", "default", "large", "paper"])
+def test_dialogrpt_asks_the_hub_whatever_the_preset(preset):
+    assert make_metric("dialogrpt", preset).models() == {"model": "microsoft/DialogRPT-updown"}
+    assert "microsoft/DialogRPT-updown" not in preset_models("default")
 
 
 TOY = [

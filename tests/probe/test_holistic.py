@@ -184,6 +184,14 @@ def test_what_cannot_be_done_is_said(tmp_path, more, message):
         judge(Bot(), **{"queries": [query("a")], "out": tmp_path / "h", **more})
 
 
+def test_a_command_that_failed_before_it_had_its_queries_binds_nobody(tmp_path):
+    with pytest.raises(UsageError, match="no augmenter 'nothing'"):
+        judge(Bot(), queries=[query("a")], out=tmp_path / "h", with_=["nothing"])
+    assert (tmp_path / "h" / "holistic.json").is_file()
+    result = judge(Bot(), queries=[query("a"), query("b")], out=tmp_path / "h")
+    assert result.rows["bot"]["coherence"].n == 2
+
+
 def test_systems_of_one_name_and_foreign_directories_are_refused(tmp_path):
     with pytest.raises(UsageError, match="two systems are called 'bot'"):
         judge(Bot(), Bot(), queries=[query("a")], out=tmp_path / "h")

@@ -47,8 +47,11 @@ def test_what_the_release_allows_is_the_papers_and_the_cases_are_found(here):
     by = [by for by, _ in of(result, "Table 3, GPT-2 w/ fine-tuning: Pearson")]
     assert by == ["smollm2-135m-dialogue, mode=paper", "smollm2-135m-dialogue, mode=released"]
     # Tables 5 and 6 are quoted where nobody rated groups: 18 and 15 numbers
-    quoted = [row.what[:7] for row in result.rows if row.ours is None]
-    assert quoted == ["Table 5"] * 18 + ["Table 6"] * 15
+    quoted = [row for row in result.rows if row.is_quoted]
+    assert [row.what[:7] for row in quoted] == ["Table 5"] * 18 + ["Table 6"] * 15
+    assert {row.reason for row in quoted} == {"quoted: needs rated groups"}
+    tables = [row.what[:7] for row in result.rows]
+    assert tables == sorted(tables)
 
 
 def test_figures_have_people_from_0_to_1_and_noise_on_them(here, tmp_path):
@@ -61,11 +64,15 @@ def test_figures_have_people_from_0_to_1_and_noise_on_them(here, tmp_path):
     }
     text = (tmp_path / "figures" / "figure-1.svg").read_text()
     assert "Noise of standard deviation 0.05 on y" in text
+    # The paper's r stands below each panel (Table 3), and both have the same axis.
+    assert "in the paper 0.59" in text
+    assert "in the paper 0.67" in text
+    assert text.count(">1.0</text>") == 4
     save_drawings(result, tmp_path / "both.svg")
     assert "Figure 2" in (tmp_path / "both.svg").read_text()
     quoted = [row for row in result.rows if row.what.startswith("Figure 3")]
     assert len(quoted) == 3 * 3 * 2
-    assert all(row.value is None and not row.must_match for row in quoted)
+    assert all(row.is_quoted and not row.must_match for row in quoted)
 
 
 @pytest.fixture
@@ -115,6 +122,22 @@ def test_tables_5_and_6_are_those_of_ones_own_raters(here, rated):
     printed = {row.what: row.published.printed for row in result.rows if row.published}
     assert printed["Table 6, WS: human variance"] == "0.68"
     assert printed["Table 6, CTG: Spearman, max"] == "0.81"
+
+
+class Nobody:
+    """Models that must not be asked."""
+
+    def fingerprint(self, model):
+        raise AssertionError(model)
+
+    load = fingerprint
+
+
+@pytest.mark.parametrize("study", ["holistic-tables", "holistic-figures"])
+def test_a_file_without_rated_groups_is_refused_before_anything_is_scored(here, tmp_path, study):
+    (tmp_path / "one.jsonl").write_text('{"context": ["hi"], "response": "hello"}\n')
+    with pytest.raises(UsageError, match="no group of answers has a rating of 'diversity'"):
+        run_study(find_study(study), sets=[str(tmp_path / "one.jsonl")], source=Nobody())
 
 
 @pytest.mark.parametrize("study", ["holistic-tables", "holistic-figures"])

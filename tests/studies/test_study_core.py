@@ -98,6 +98,34 @@ def test_a_published_number_that_was_not_measured_fails():
     assert result.failures[0].reason == "not measured"
 
 
+def test_every_row_says_whether_it_ran_or_is_quoted_and_whether_it_must_match():
+    published = [
+        Published("ran", "0.50", "Table 1"),
+        Published("undefined", "0.50", "Table 1", must_match=False),
+        Published("left out", "0.50", "Table 1", must_match=False),
+        Published("needs more", "0.50", "Table 1", must_match=False),
+    ]
+    measured = [
+        Measured("ran", 0.5),
+        Measured("undefined", None, reason="constant"),
+        Measured("needs more", None, reason="quoted: needs raters"),
+        Measured("ours alone", 0.5),
+    ]
+    result = run_study(study(measured, published))
+    states = [row["state"] for row in result.to_record()["rows"]]
+    assert states == ["ran", "ran", "quoted", "quoted", "ran"]
+    header, rows = result_cells(result.rows)
+    ours, must = header.index("ours"), header.index("must match")
+    assert [row[ours] for row in rows] == [
+        "0.5000",
+        "- (constant)",
+        "- (quoted: not measured)",
+        "- (quoted: needs raters)",
+        "0.5000",
+    ]
+    assert [row[must] for row in rows] == ["same", "no", "no", "no", ""]
+
+
 def test_other_models_and_numbers_that_cannot_be_had_fail_nothing():
     published = [
         Published("a", "0.50", "Table 1"),
@@ -128,7 +156,7 @@ def test_rows_follow_the_published_order():
 def test_columns_that_nothing_is_in_are_left_out():
     rows = lay_side_by_side([Published("a", "0.5", "Table 1")], [Measured("a", 0.5)])
     header, ((*cells,),) = result_cells(rows)
-    assert header == ["what", "published", "ours", "difference", "", "source"]
+    assert header == ["what", "published", "ours", "difference", "must match", "source"]
     assert cells == ["a", "0.5", "0.500", "+0.000", "same", "Table 1"]
 
 

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dialeval.metric import Metric, Part
+from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import Answer, Judge, Judgement, Question
 from dialeval.sample import Sample
@@ -46,9 +47,7 @@ class DialogRpt(Metric):
         " Human Feedback Data. EMNLP 2020"
     )
 
-    model: str = option(
-        f"{HUB}updown", "a model of DialogRPT, by hub name or directory", use="dialogrpt"
-    )
+    model: str = model_option("dialogrpt", "a model of DialogRPT, by hub name or directory")
     ensemble: bool = option(False, "ask all five models of the hub; `model` is then not asked")
 
     @property

@@ -10,9 +10,10 @@ those of the three metrics: scored together with them, nothing is computed twice
 
 mode=paper     the three as the paper has them. Where the speaker has said nothing before, nothing
                is contradicted: s = 1
-mode=released  the three as the code has them (the last earlier turn alone is compared), and s = 0
-               where nothing was said before: DialEvalMetrics writes 0 for what its NLI model was
-               not asked
+mode=released  the three as the code has them (the last earlier turn alone is compared, in lower
+               case), and s = 0 where nothing was said before: DialEvalMetrics writes 0 for what its
+               NLI model was not asked. What it did ask compares earlier turns with the text "YOUR
+               SCORE:" by a slip of the parser, which is not repeated here
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Holistic(Metric):
     """The mean of coherence, fluency and consistency, as DialEvalMetrics reports HolisticEval."""
 
     name = "holistic"
+    version = 2
     needs = frozenset({"context"})
     citation = HOLISTIC_EVAL
 
@@ -50,7 +52,9 @@ class Holistic(Metric):
         return (
             Coherence(self.model, self.mode),
             Fluency(self.model, self.mode),
-            Consistency(self.nli, "last" if self.mode == "released" else "mean"),
+            Consistency(self.nli, "last", lowercase=True)
+            if self.mode == "released"
+            else Consistency(self.nli, "mean"),
         )
 
     def ask(self, sample: Sample) -> Sequence[Question]:

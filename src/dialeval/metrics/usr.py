@@ -16,7 +16,8 @@ mode=released  z by the numbers in the released file. They hold for the authors'
                log-probabilities are others than those of the embedded model
 
 Where a sample has no facts, the fact scorer reads the context in their place, as in the released
-code. The last 100 words of the last turn and the response are read by the masked language model.
+code. The last 100 words of the last turn and the response are read by the masked language model
+(100 tokens in the released code, which hides them one by one: masks=0).
 `dialeval train usr-context` and `usr-fact` train the two scorers.
 """
 
@@ -67,7 +68,7 @@ class Usr(Metric):
     mode: Literal["paper", "released"] = option(
         "paper", "standardise by the run, or by the numbers of the released file"
     )
-    masks: int = option(3, "every so many pieces are hidden together; 0: one by one", low=0)
+    masks: int = option(3, "hide every N-th piece together; 0: one by one", low=0)
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         response = sample.response or ""

@@ -52,6 +52,10 @@ _DEFAULT: Mapping[str, str] = {
     COMPOSITION: "mme-crs",
 }
 
+FETCHED: Mapping[str, str] = {"dialogrpt": "microsoft/DialogRPT-updown"}
+"""What nothing embedded serves, in no preset either: the metric asks this model of the hub, and
+whoever lacks it is told how to fetch it. `models get --preset default` leaves it alone."""
+
 PRESETS: Mapping[str, Mapping[str, str]] = {
     "default": _DEFAULT,
     "large": {
@@ -66,7 +70,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "lm": "gpt2",
         "follow-ups": "facebook/blenderbot-400M-distill",
         "dialogue-lm": "microsoft/DialoGPT-large",
-        "dialogrpt": "microsoft/DialogRPT-updown",
+        **FETCHED,
         "nli": "roberta-large-mnli",
         "encoder": "bert-base-uncased",
         "mme-specificity": "bert-base-uncased",
@@ -104,11 +108,14 @@ _FROZEN_BERT, _FROZEN_ROBERTA = "--model bert-base-uncased", "--model roberta-ba
 
 _DEB = "dialeval train deb --data dailydialog++ --data dailydialog"
 
+_NOT_EMBEDDED = {
+    "dyna-eval": "dialeval train dyna-eval --data dailydialog -o DIR",
+    "flow-score": "dialeval train flow-score --data dailydialog -o DIR",
+}
+
 TRAINED: Mapping[str, Mapping[str, str]] = {
-    "default": {
-        "dyna-eval": "dialeval train dyna-eval --data dailydialog -o DIR",
-        "flow-score": "dialeval train flow-score --data dailydialog -o DIR",
-    },
+    "default": _NOT_EMBEDDED,
+    "large": {use: f"{command} --model mpnet-base" for use, command in _NOT_EMBEDDED.items()},
     "paper": {
         "ruber": "dialeval train ruber --data dailydialog -o DIR",
         "bert-ruber": "dialeval train bert-ruber --data dailydialog"
@@ -146,6 +153,7 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "deep-am-fm": {"pooling": "pooler"},
         "mme-specificity": {"masks": "0", "scale": "quartile"},
         "usl-h": {"masks": "0"},
+        "usr": {"masks": "0"},
     },
 }
 """Preset -> metric -> options that it sets where nobody else did: the layer on top of BERT, words
@@ -155,10 +163,10 @@ hidden one by one, a scale from the 25th to the 75th percentile."""
 def model_option(use: str, summary: str) -> Any:
     """Returns an option of a metric that names a model, by default the embedded one for this use.
 
-    What no embedded model serves has to be trained or fetched: the default is then the name of the
-    use itself, and whoever asks it is told how to get one (`TRAINED`).
+    What no embedded model serves has to be fetched (`FETCHED`) or trained: the default is then the
+    name of the use itself, and whoever asks it is told how to get one (`TRAINED`).
     """
-    return option(PRESETS["default"].get(use, use), summary, use=use)
+    return option(PRESETS["default"].get(use, FETCHED.get(use, use)), summary, use=use)
 
 
 def preset_models(preset: str) -> list[str]:
@@ -198,7 +206,7 @@ def preset_options(
     """
     preset_models(preset)
     asked = {name: use for name, use in uses.items() if name not in given}
-    known = PRESETS[preset]
+    known = {**FETCHED, **PRESETS[preset]}
     if lacking := {name: use for name, use in asked.items() if use not in known}:
         raise UsageError(
             without_model

@@ -69,12 +69,13 @@ def scatter_plot(
     note: str = "",
     jitter: bool = True,
     line: bool = True,
+    x_range: Range | None = None,
     y_range: Range | None = None,
     y_noise: float = 0.0,
 ) -> Drawing:
     """Points coloured by group; those without two finite numbers are counted in the note.
 
-    y_range  ends that the y axis has at least, wherever the points lie
+    x_range, y_range  ends that an axis has at least, wherever the points lie
     y_noise  standard deviation of normal noise on the y that are drawn (HolisticEval, Figure 1),
              in place of the usual jitter; the fitted line belongs to the values as they are
     """
@@ -106,7 +107,7 @@ def scatter_plot(
     if dense:
         note = sentences(note, f"{len(xs):,} points, counted in squares: the stronger, the more")
     frame = plane(
-        data_range((xs.min(), xs.max())),
+        data_range((xs.min(), xs.max(), *(x_range or ()))),
         data_range((min(ends), max(ends), *(y_range or ()))),
         title=title,
         x_label=x_label,

@@ -251,7 +251,9 @@ def _begin(directory: Path, wanted: Mapping[str, Any], overwrite: bool) -> dict[
             (directory / name).unlink(missing_ok=True)
         for name in (PROBES, ANSWERS, VARIANTS):
             shutil.rmtree(directory / name, ignore_errors=True)
-    if not path.is_file():
+    # Where a command failed before it had its queries, nothing is there to go on with.
+    begun = any((directory / name).exists() for name in (QUERIES, PROBES, ANSWERS, VARIANTS))
+    if not path.is_file() or not begun:
         (directory / QUERIES).unlink(missing_ok=True)
         about = {"holistic_format": HOLISTIC_FORMAT, "dialeval": __version__}
         settings = {**about, **wanted, "runs": {}}

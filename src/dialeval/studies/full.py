@@ -42,7 +42,15 @@ from dialeval.studies.rated_runs import (
     sampling_notes,
     unusable,
 )
-from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
+from dialeval.studies.study import (
+    QUOTED,
+    Data,
+    Findings,
+    Measured,
+    Published,
+    Setting,
+    Study,
+)
 
 
 def measure_fed(setting: Setting) -> Findings:
@@ -197,7 +205,7 @@ def measure_table(setting: Setting) -> Findings:
             lacking = f"dialeval has no {rival.spec}, which takes {rival.takes}"
             why = left_out.get(rival.spec, lacking)
             measured += [one for label in own for one in found.pop(label)]
-            measured += [] if own else _quoted(rated, rival, f"quoted: {why}")
+            measured += [] if own else _quoted(rated, rival, f"{QUOTED}{why}")
         measured += [one for rows in found.values() for one in rows]
     notes = [
         *sampling_notes(sets),

@@ -30,6 +30,7 @@ from dialeval.studies.holistic_tables import (
     entropies,
     entropy_rows,
     published_entropies,
+    quoted_entropies,
     rated_groups,
     score_files,
 )
@@ -37,6 +38,9 @@ from dialeval.studies.study import Findings, Measured, Published, Setting, Study
 
 NOISE = 0.05
 """The standard deviation of the jitter on human ratings, in the caption of Figure 1."""
+
+
+UNIT = (0.0, 1.0)
 
 
 def unit(values: Sequence[float | None], scale: tuple[float, float]) -> list[float]:
@@ -47,6 +51,7 @@ def unit(values: Sequence[float | None], scale: tuple[float, float]) -> list[flo
 
 def measure(setting: Setting) -> Findings:
     chosen_models(setting)
+    groups = rated_groups(setting.sets)
     measured: list[Measured] = []
     panels: dict[str, list[Drawing]] = {}
     files = score_files(setting) if "holistic" in setting.data else {}
@@ -60,24 +65,30 @@ def measure(setting: Setting) -> Findings:
             measured.append(Measured(what, r.value, by, r.n, r.reason))
             if setting.draw:
                 title = f"{who.removeprefix('GPT-2 ')} ({by.partition(',')[0]})"
+                printed = TABLES[scored.quality][1][who].split()[0]
                 panels.setdefault(f"figure-{number}", []).append(
-                    _panel(values, human, title, f"{scored.quality}", r.value)
+                    _panel(values, human, title, scored.quality, r.value, printed, UNIT)
                 )
-    for group, samples in rated_groups(setting.sets).items():
+    known = {number.what: number.printed for number in published_entropies("Figure 3")}
+    for group, samples in groups.items():
         human = unit([s.ratings["diversity"].mean for s in samples], _scale(samples))
         for n in ORDERS:
             rows = entropy_rows("Figure 3", group, n, samples, human)
             measured += rows
             if setting.draw:
                 values = entropies(samples, n)
+                printed = known.get(rows[0].what, "")
                 panels.setdefault("figure-3", []).append(
-                    _panel(values, human, f"{group}, {n}-grams", "entropy", rows[0].value)
+                    _panel(values, human, f"{group}, {n}-grams", "entropy", rows[0].value, printed)
                 )
     drawings = {
         name: small_multiples(some, columns=3 if name == "figure-3" else 2, title=_TITLES[name])
         for name, some in panels.items()
     }
-    notes = [] if setting.sets else ["Figure 3 is quoted, not run: --set FILE takes rated groups."]
+    notes = []
+    if not groups:
+        measured += quoted_entropies("Figure 3")
+        notes.append("Figure 3 is quoted, not run: --set FILE takes rated groups.")
     if not files:
         notes.append("Figures 1 and 2 are quoted, not run: dialeval data get holistic")
     whole = small_multiples(list(drawings.values()), columns=1) if drawings else None
@@ -98,9 +109,14 @@ def _panel(
     title: str,
     label: str,
     r: float | None,
+    printed: str,
+    x_range: tuple[float, float] | None = None,
 ) -> Drawing:
+    """`printed` is the paper's r. Panels of one figure have the same `x_range`."""
     x = [float("nan") if value is None else value for value in values]
     shown = "r is undefined" if r is None else f"r = {r:.2f}"
+    if printed:
+        shown += f"; in the paper {printed}"
     return scatter_plot(
         x,
         human,
@@ -108,7 +124,8 @@ def _panel(
         x_label=label,
         y_label="human rating",
         note=shown,
-        y_range=(0.0, 1.0),
+        x_range=x_range,
+        y_range=UNIT,
         y_noise=NOISE,
     )
 

@@ -24,6 +24,7 @@ from dialeval.pictures.drawing import save
 from dialeval.progress import Progress, silent
 from dialeval.storage import write_json, write_text
 from dialeval.studies.study import (
+    QUOTED,
     Measured,
     Missing,
     Published,
@@ -81,7 +82,14 @@ class Row:
     @property
     def reason(self) -> str:
         """Why there is no number of ours; empty if there is one."""
-        return self.ours.reason if self.ours else "not measured"
+        if self.ours:
+            return self.ours.reason
+        return "not measured" if self.must_match else f"{QUOTED}not measured"
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether nothing was run. A number that ran and is undefined is not quoted."""
+        return self.published is not None and (self.ours is None or self.reason.startswith(QUOTED))
 
     def to_record(self) -> dict[str, Any]:
         published = self.published and {
@@ -91,7 +99,7 @@ class Row:
         }
         record = {
             "what": self.what,
-            "state": "quoted" if self.value is None and self.published else "ran",
+            "state": "quoted" if self.is_quoted else "ran",
             "by": self.ours.by if self.ours else "",
             "n": self.ours.n if self.ours else None,
             "published": published,
@@ -263,8 +271,12 @@ Lines = tuple[list[str], list[list[str]]]
 
 
 def result_cells(rows: Sequence[Row]) -> Lines:
-    """what | by | published | ours | difference | verdict | source; without empty columns."""
-    header = ["what", "by", "n", "published", "ours", "difference", "", "source"]
+    """what | by | published | ours | difference | must match | source; without empty columns.
+
+    ours        a number that ran; else why there is none: quoted, or undefined
+    must match  `same` or `DIFFERS` where it must, `no` where it need not
+    """
+    header = ["what", "by", "n", "published", "ours", "difference", "must match", "source"]
     cells = [
         [
             row.what,
@@ -299,7 +311,9 @@ def _signed(row: Row) -> str:
 def _verdict(row: Row) -> str:
     if row.fails:
         return "DIFFERS"
-    return "same" if row.must_match else ""
+    if row.published is None:
+        return ""
+    return "same" if row.must_match else "no"
 
 
 def rows_for_people(result: StudyResult) -> list[Row]:

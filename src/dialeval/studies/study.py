@@ -125,6 +125,10 @@ class Published:
         return abs(ours - self.value) <= allowed + ROUNDING
 
 
+QUOTED = "quoted: "
+"""How the reason of a number begins that stands there as published, because nothing was run."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """A number of ours.
