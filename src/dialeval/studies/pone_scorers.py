@@ -283,10 +283,12 @@ def answers_to_rate(setting: Setting) -> Findings:
 
     samples: list[Sample] = []
     rows: list[tuple[str | float | None, ...]] = []
-    queries = _queries(setting)
+    queries: list[tuple[tuple[str, ...], str]] = []
     for number, address in enumerate(setting.systems):
         is_model = split_address(address)[0] == "hf"
         system = open_system(address, BEAMS if is_model else {})
+        # After a wrong address was found: a large corpus takes a while.
+        queries = queries or _queries(setting)
         if any(sample.system == system.name for sample in samples):
             raise UsageError(f"--systems: two of them are called {system.name!r}")
         turns: int = getattr(system, "turns", 0)
