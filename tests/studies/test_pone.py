@@ -57,7 +57,7 @@ def pairs(turns=1):
         yield {
             "id": str(number),
             "context": [*before, {"text": f"what of {asked} {number}"}],
-            "response": f"some {answered} {number}",
+            "response": f"some {answered} {number}" + " indeed" * (number * number % 7),
             "references": [f"nice {asked}"],
         }
 
@@ -71,8 +71,17 @@ def test_the_average_gain_is_that_of_the_abstract():
     assert average_gain(gains) == pytest.approx(0.1318, abs=1e-4)
     assert TABLE_2["Transformer Cornell"]["VX"].spearman_p == 0.47733
     assert TABLE_9["CopyNet Dailydialog"]["PONE EDA"].pearson == 0.47452
-    rows = ("PONE, ctg bot", "PONE-Ne, sum", "BERT-RUBER")
-    assert [printed_row(name) for name in rows] == ["PONE Seq2Seq", "PONE-Ne", "BERT-RUBER"]
+
+
+def test_a_row_of_a_generator_stands_beside_that_of_seq2seq():
+    """All of Tables 7 and 8 are of Seq2Seq's positives; Table 9 has them under another name."""
+    rows = ("PONE, ctg bot", "PONE-Ne, ctg bot, sum", "PONE-Ne, sum", "PONE EDA", "BERT-RUBER")
+    for table, own in ((TABLE_7, "PONE"), (TABLE_9, "PONE Seq2Seq")):
+        printed = table["CopyNet Dailydialog"]
+        found = [printed_row(name, printed) for name in rows]
+        assert found[0] == own
+        assert found[3:] == ["PONE EDA", "BERT-RUBER"]
+    assert [printed_row(name, TABLE_8["HRED Dailydialog"]) for name in rows[1:3]] == ["PONE-Ne"] * 2
 
 
 def test_a_cell_is_the_largest_over_the_raters_as_released(golden):
@@ -139,8 +148,12 @@ def test_a_rated_set_gets_all_tables(corpora):
     lengths = [float(len(sample.response.split())) for sample in samples]
     rated = np.array([sample.ratings["fluency"].values for sample in samples], dtype=float)
     row = next(row for row in tables["3"].rows if row[0] == "length")
-    if row[2] is not None:
-        assert row[2] == pytest.approx(max(stats.pearsonr(lengths, one)[0] for one in rated.T))
+    varied = [one for one in rated.T if len(set(one)) > 1]  # the third rater says 2 of everything
+    found = [stats.pearsonr(lengths, one) for one in varied]
+    assert row[2] == pytest.approx(max(one[0] for one in found))
+    assert row[3] == pytest.approx(min(one[1] for one in found))
+    assert row[6] == pytest.approx(stats.pearsonr(lengths, rated.mean(axis=1))[0])
+    assert abs(row[6]) > 0.01
     rules = [row[0] for row in tables["8"].rows[2:]]
     assert "BERT-RUBER, sum" in rules
     assert "PONE, weighted" in rules
@@ -184,6 +197,41 @@ def test_systems_answer_are_rated_and_become_columns(corpora, monkeypatch):
     assert "released: Xiaohuangji, P" in result.pictures["sweep-t.svg"].svg()
     with pytest.raises(UsageError, match="no rated answers of recosa"):
         run_study(study, source=Topics(), systems=["bots/recosa"], raters=[rated])
+
+
+def silent_at_times(history):
+    """A chatbot that says nothing to some queries."""
+    return "" if "cats" in history[-1]["content"] else "fine"
+
+
+def mute(history):
+    return " "
+
+
+def test_a_chatbot_that_says_nothing_is_counted(corpora):
+    """It reads all turns, and is asked where there are two."""
+    heard, study = [], find_study("pone")
+    bot = f"python:{__name__}:silent_at_times"
+    with pytest.raises(UsageError, match="has a query after another turn"):
+        run_study(study, source=Topics(), systems=[bot])
+    other = corpora / "longer.jsonl"
+    lines = [{"context": [f"hello {n}", f"do you like {TOPICS[n % len(TOPICS)]} {n}"],
+              "response": f"well {n}"} for n in range(400)]  # fmt: skip
+    other.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    wanted = {"source": Topics(), "limit": 12, "corpus": other}
+    asked = run_study(study, systems=[bot], progress=lambda *told: heard.append(told), **wanted)
+    (table,) = asked.tables
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    lines = asked.files["answers.jsonl"].splitlines()
+    assert row["queries"] == "12"
+    assert row["answers"] == str(len(lines))
+    assert 0 < len(lines) < 12
+    assert row["different"] == "1"
+    assert f"--systems {bot} " in asked.notes[-1]
+    assert heard[-1] == (100, 100)
+    assert len(heard) > 2
+    with pytest.raises(UsageError, match="answers none of 12 queries"):
+        run_study(study, systems=[f"python:{__name__}:mute"], **wanted)
 
 
 @pytest.mark.parametrize(

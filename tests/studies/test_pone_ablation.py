@@ -11,9 +11,17 @@ from models import tiny_encoders, tiny_language_models
 from training.made_up_topics import TOPICS, Topics
 
 from dialeval.errors import UsageError
-from dialeval.studies.pone_ablation import PRINTED_COLUMN, all_variants
+from dialeval.studies.pone_ablation import PRINTED_COLUMN
 from dialeval.studies.pone_published import TABLE_7
-from dialeval.studies.pone_scorers import BASELINE, FULL, Sizes, check_positives, variants
+from dialeval.studies.pone_scorers import (
+    BASELINE,
+    FULL,
+    STEPS,
+    Sizes,
+    all_variants,
+    check_positives,
+    variants,
+)
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
 
@@ -41,7 +49,10 @@ def test_five_scorers_stand_beside_people_and_the_published_numbers(corpora):
     found = {row[0]: row for row in by_set.rows}
     gain = next(row for row in components.rows if row[0] == "all of PONE")[3]
     assert gain == pytest.approx(found[FULL][-4] - found[BASELINE][-4])
-    assert heard[-1] == (10, 10)
+    steps = [done for done, total in heard if total]
+    assert heard[-1] == (10 * STEPS, 10 * STEPS)  # five scorers, two seeds
+    assert steps == sorted(steps)
+    assert len({done for done in steps if done < STEPS}) > 2  # while the first one learns
     assert "PONE" in result.notes[0]
     assert [row[0] for row in printed.rows] == list(TABLE_7[PRINTED_COLUMN])
     assert len(printed.header) == 3 + 2 * 4

@@ -391,7 +391,9 @@ STUDY = Study(
         "The sub-metrics are the embedded ones, and not fine-tuned copies of SimCSE; dialeval train"
         " mme --as-published makes those.",
         "Table 1 counts one quality of DSTC7 and 300 turns of ConvAI2; the files here have three"
-        " and 600. Its annotations of FED are fewer than the released ratings.",
+        " and 600. Its annotations of FED are fewer than the released ratings. The file of"
+        " dailydialog-gupta holds one mean for each answer instead of three ratings, and the files"
+        " of GRADE lack some.",
         "Scores to hand in: dialeval export RUN --to dstc10. What format the track asked for is not"
         " public any more; see the help.",
     ),

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dialeval.errors import UsageError
 from dialeval.studies import pone_scorers
@@ -40,19 +40,18 @@ from dialeval.studies.pone_scorers import (
     CORPUS,
     FULL,
     PAIRS,
+    STEPS,
     Sizes,
+    all_trained,
+    all_variants,
     check_positives,
     scores_of,
     seed_directories,
     suffix,
-    trained,
     validation_accuracies,
 )
 from dialeval.studies.rated_runs import LoadedSet, load_rated_sets, unusable
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
-
-if TYPE_CHECKING:
-    from dialeval.training.recipes.bert_ruber import BertRuber
 
 COEFFICIENTS = SHOWN
 PRINTED_COLUMN = "Seq2Seq-attn Dailydialog"
@@ -79,16 +78,6 @@ class Seed:
         """Returns the mean correlation over the columns; an undefined one counts as 0."""
         found = [cell.largest if largest else cell.mean for cell in self.cells.values()]
         return mean_over(found)[coefficient] or 0.0
-
-
-def all_variants(encoder: str, positives: Sequence[str], sizes: Sizes) -> dict[str, BertRuber]:
-    """Returns the five and, for each other way to make positives, the three that learn from
-    them."""
-    found = pone_scorers.variants(encoder, sizes=sizes)
-    for spec in positives:
-        others = pone_scorers.variants(encoder, spec, sizes)
-        found |= {f"{name}{suffix(spec)}": others[name] for name in AUGMENTED}
-    return found
 
 
 def rated_columns(setting: Setting) -> list[Column]:
@@ -121,14 +110,11 @@ def measure(setting: Setting) -> Findings:
     measured += others
     drawing = None
     chosen = [(model, all_variants(model, setting.positives, sizes)) for model in setting.models]
-    total = sum(len(options) for _, options in chosen) * sizes.seeds
+    total = STEPS * sizes.seeds * sum(len(options) for _, options in chosen)
     done = 0
     for model, options in chosen:
-        places: dict[str, Path] = {}
-        for name, one in options.items():
-            places[name] = trained(name, one, setting.after(done, total))
-            done += sizes.seeds
-            setting.progress(done, total)
+        places = all_trained(options, setting.after(done, total))
+        done += STEPS * sizes.seeds * len(options)
         found = {name: _seeds(place, columns, setting) for name, place in places.items()}
         suffixes = ("", *map(suffix, setting.positives))
         measured += [row for name in found for row in _measured(name, found[name], model)]

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ import numpy as np
 
 from dialeval.errors import UsageError
 from dialeval.options import split_spec
+from dialeval.progress import Progress
 from dialeval.sample import Sample, Turn
 from dialeval.storage import cache_directory
 from dialeval.studies.study import Findings, Setting, Table
@@ -33,6 +35,9 @@ from dialeval.studies.study import Findings, Setting, Table
 if TYPE_CHECKING:
     from dialeval.models.pair_scorer import ContextRule
     from dialeval.pictures.drawing import Drawing
+    from dialeval.systems.system import System
+    from dialeval.training.loop import State
+    from dialeval.training.recipe import Progress as TrainingProgress
     from dialeval.training.recipes.bert_ruber import BertRuber
 
 PAIRS, SEEDS = 15_000, 5
@@ -87,6 +92,18 @@ def variants(
     }
 
 
+def all_variants(
+    encoder: str, positives: Sequence[str], sizes: Sizes, context: ContextRule = "last"
+) -> dict[str, BertRuber]:
+    """Returns the five and, for each other way to make positives, the three that learn from
+    them."""
+    found = variants(encoder, sizes=sizes, context=context)
+    for spec in positives:
+        others = variants(encoder, spec, sizes, context)
+        found |= {f"{name}{suffix(spec)}": others[name] for name in AUGMENTED}
+    return found
+
+
 def suffix(spec: str) -> str:
     """Returns what tells a scorer from that of the same name with EDA: `ctg:model=a/b` -> `, ctg
     b`."""
@@ -112,16 +129,25 @@ def check_positives(positives: Sequence[str]) -> None:
         raise UsageError("--positives: two of them have the same name")
 
 
-def trained(name: str, recipe: BertRuber, setting: Setting) -> Path:
+STEPS = 100
+"""Steps of progress for one training, or for the answers of one system."""
+
+
+def all_trained(recipes: Mapping[str, BertRuber], setting: Setting) -> dict[str, Path]:
+    """Returns the directory of each scorer, and reports one progress over all trainings."""
+    total = STEPS * sum(recipe.seeds for recipe in recipes.values())
+    found: dict[str, Path] = {}
+    done = 0
+    for name, recipe in recipes.items():
+        found[name] = _trained(name, recipe, setting.after(done, total))
+        done += STEPS * recipe.seeds
+        setting.progress(done, total)
+    return found
+
+
+def _trained(name: str, recipe: BertRuber, setting: Setting) -> Path:
     """Returns the directory of one scorer: from the cache, or trained now."""
-    from dialeval.training.recipe import Progress
     from dialeval.training.run import train
-
-    class Seeds(Progress):
-        """Reports the trainings that are finished."""
-
-        def finished(self, done: int, total: int) -> None:
-            setting.progress(done, total)
 
     out = _place(recipe, setting) / name.lower().replace("/", "-")
     if not (out / "card.json").exists():
@@ -130,9 +156,35 @@ def trained(name: str, recipe: BertRuber, setting: Setting) -> Path:
             corpus_of(setting),
             out,
             licence=None if setting.corpus else "CC BY-NC-SA 4.0",
-            progress=Seeds(),
+            progress=_steps_of_trainings(setting),
         )
     return out
+
+
+def _steps_of_trainings(setting: Setting) -> TrainingProgress:
+    """Returns reports of a training as steps: `STEPS` for each seed. What is made before the first
+    one, variants and vectors, takes about as long as a training: it is half of the steps."""
+    from dialeval.training.recipe import Progress as TrainingProgress
+
+    class Steps(TrainingProgress):
+        seeds, told = 0, 0
+
+        def tell(self, share: float) -> None:
+            # A label filter trains in several stages, each from 0: nothing goes back.
+            self.told = max(self.told, round(STEPS * (self.seeds + share)))
+            setting.progress(self.told, 0)
+
+        def counting(self, what: str) -> AbstractContextManager[Progress]:
+            return nullcontext(lambda done, total: self.tell(done / total / 2))
+
+        def training(self) -> AbstractContextManager[Callable[[State, int], None]]:
+            return nullcontext(lambda state, steps: self.tell((1 + state.step / steps) / 2))
+
+        def finished(self, done: int, total: int) -> None:
+            self.seeds = done
+            self.tell(0.0)
+
+    return Steps()
 
 
 def seed_directories(directory: Path) -> list[Path]:
@@ -231,30 +283,44 @@ def answers_to_rate(setting: Setting) -> Findings:
 
     samples: list[Sample] = []
     rows: list[tuple[str | float | None, ...]] = []
-    queries = _queries(setting)
+    queries: list[tuple[tuple[str, ...], str]] = []
     for number, address in enumerate(setting.systems):
         is_model = split_address(address)[0] == "hf"
         system = open_system(address, BEAMS if is_model else {})
+        # After a wrong address was found: a large corpus takes a while.
+        queries = queries or _queries(setting)
         if any(sample.system == system.name for sample in samples):
             raise UsageError(f"--systems: two of them are called {system.name!r}")
         turns: int = getattr(system, "turns", 0)
         count = setting.limit or (DRAWN if turns == 1 else DRAWN_MULTI_TURN)
-        found = list(_answers(system, queries, turns, count))
+        now = setting.after(number * STEPS, len(setting.systems) * STEPS)
+        answers = _answers(system, queries, turns, count, now.progress)
         system.close()
+        if not answers:
+            raise UsageError(
+                f"--systems {address}: it reads several turns, and no dialogue of"
+                f" {corpus_of(setting)} has a query after another turn. Take a system that reads"
+                " one (train seq2seq --turns 1), or another --corpus"
+            )
+        found = [sample for sample in answers if sample is not None]
+        if not found:
+            raise UsageError(f"--systems {address}: it answers none of {len(answers)} queries")
         samples += found
-        different = len({sample.response for sample in found})
-        rows.append((system.name, str(turns or "all"), str(len(found)), str(different)))
-        setting.progress(number + 1, len(setting.systems))
+        numbers = (len(answers), len(found), len({sample.response for sample in found}))
+        rows.append((system.name, str(turns or "all"), *map(str, numbers)))
     lines = [json.dumps(sample.to_record(), ensure_ascii=False) for sample in samples]
     learned = f" --corpus {setting.corpus}" if setting.corpus else ""
+    asked = " ".join(setting.systems)
+    header = ("system", "turns it reads", "queries", "answers", "different")
     return Findings(
         (),
         [
-            "answers.jsonl holds the answers to rate. Let three people rate them:",
-            f"dialeval rate answers.jsonl --qualities {QUALITIES} --raters 3",
-            f"then: dialeval study pone --systems ... --raters ratings.db{learned} -o FOLDER",
+            "answers.jsonl, in the folder of -o, holds the answers to rate. Let three people rate"
+            " them:",
+            f"dialeval rate FOLDER/answers.jsonl --qualities {QUALITIES} --raters 3",
+            f"then: dialeval study pone --systems {asked} --raters ratings.db{learned} -o FOLDER",
         ],
-        [Table("Answers", ("system", "turns it reads", "answers", "different"), tuple(rows))],
+        [Table("Answers", header, tuple(rows))],
         files={"answers.jsonl": "\n".join(lines) + "\n"},
     )
 
@@ -272,30 +338,61 @@ def _queries(setting: Setting) -> list[tuple[tuple[str, ...], str]]:
 
 
 def _answers(
-    system: object, queries: Sequence[tuple[tuple[str, ...], str]], turns: int, count: int
-) -> Iterator[Sample]:
-    """Yields what a system answers to the first `count` queries, of those with two turns or more
-    where it reads more than one."""
+    system: object,
+    queries: Sequence[tuple[tuple[str, ...], str]],
+    turns: int,
+    count: int,
+    progress: Progress,
+) -> list[Sample | None]:
+    """Returns what a system answers to the first `count` queries, of those with two turns or more
+    where it reads more than one; None where it says nothing."""
     from dialeval.readers.fields import alternating
-    from dialeval.systems.system import BatchedSystem, System, checked
+    from dialeval.systems.system import BatchedSystem, System
 
     assert isinstance(system, System)
     asked = [query for query in queries if turns == 1 or len(query[0]) > 1][:count]
     contexts = [alternating([Turn(text) for text in history[-turns:]]) for history, _ in asked]
-    if isinstance(system, BatchedSystem):
-        replies = []
-        for start in range(0, len(contexts), system.batch):
-            replies += system.replies(contexts[start : start + system.batch])
-    else:
-        replies = [system.reply(context) for context in contexts]
-    for number, ((_, reference), context, reply) in enumerate(
-        zip(asked, contexts, replies, strict=True), start=1
-    ):
-        yield Sample(
+    replies: list[str | None] = []
+    size = system.batch if isinstance(system, BatchedSystem) else 1
+    for start in range(0, len(contexts), size):
+        some = contexts[start : start + size]
+        if isinstance(system, BatchedSystem):
+            replies += map(_checked, system.replies(some))
+        else:
+            replies += [_reply(system, context) for context in some]
+        progress(STEPS * len(replies) // len(contexts), 0)
+    return [
+        None
+        if reply is None
+        else Sample(
             id=f"{system.name}-{number:03d}",
             context=context,
-            response=checked(reply),
+            response=reply,
             references=(reference,),
             system=system.name,
             item=f"query-{number:03d}" if turns == 1 else f"dialogue-{number:03d}",
         )
+        for number, ((_, reference), context, reply) in enumerate(
+            zip(asked, contexts, replies, strict=True), start=1
+        )
+    ]
+
+
+def _reply(system: System, context: Sequence[Turn]) -> str | None:
+    from dialeval.chat_http import ReplyError
+
+    try:
+        return _checked(system.reply(context))
+    except ReplyError:
+        return None
+
+
+def _checked(reply: str) -> str | None:
+    """Returns a reply that can be rated: a chatbot that was hardly trained may say nothing."""
+    from dialeval.chat_http import ReplyError
+    from dialeval.systems.system import checked
+
+    try:
+        return checked(reply)
+    except ReplyError:
+        return None

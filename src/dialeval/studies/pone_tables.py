@@ -29,6 +29,9 @@ from dialeval.studies.pone_published import (
 from dialeval.studies.pone_scorers import BASELINE, FULL
 from dialeval.studies.study import Setting, Table
 
+BY_GENERATOR = "PONE Seq2Seq"
+"""The row of Table 9 whose positives a generator writes."""
+
 RULES = (", sum", ", weighted")
 """Rules of Table 8, by which turns become one query, at the end of the name of a row."""
 
@@ -65,7 +68,7 @@ def correlation_table(
     for name in names:
         if name in scores:
             cell = cell_of(scores[name], column, quality)
-            rows.append((name, *_cells(cell, beside.get(printed_row(name)))))
+            rows.append((name, *_cells(cell, beside.get(printed_row(name, beside)))))
     said = f"{title}: {column.name}, {quality} (P: Pearson, S: Spearman; printed: {which})"
     return Table(said, HEADER, tuple(rows))
 
@@ -88,13 +91,13 @@ def _printed(cell: PrintedCell | None) -> tuple[float | None, ...]:
     )
 
 
-def printed_row(name: str) -> str:
-    """Returns the paper's name of one of our rows: it has one rule for turns, and one generator."""
-    if name.startswith("PONE, ctg"):
-        return "PONE Seq2Seq"
+def printed_row(name: str, printed: Mapping[str, PrintedCell]) -> str:
+    """Returns the paper's name of one of our rows: its tables have one rule for turns and one
+    generator, and only Table 9 names what made the positives."""
     for rule in RULES:
         name = name.removesuffix(rule)
-    return name
+    scorer, generator = (name.partition(", ")[place] for place in (0, 2))
+    return BY_GENERATOR if generator and BY_GENERATOR in printed else scorer
 
 
 def kappa_table(columns: Sequence[Column]) -> Table:
