@@ -34,6 +34,7 @@ class FlowScore(SentenceHead):
     name = "flow-score"
     metric = "flow-score"
     head = "flow"
+    border = None
 
     turns: int = option(30, "Read at most this many turns before the last one.", low=3)
     dialogues: int = option(6_000, "Learn from at most this many dialogues; 0: from all.", low=0)
