@@ -11,8 +11,10 @@ through the engine, whenever it was trained, and adds the table to its card (see
 
     mme-fluency        intact and broken responses, by corpus
     mme-specificity    the same: does it give intact ones the higher mean log-probability?
-    mme-relevance, mme-topic, bert-ruber, pone, ruber
+    mme-relevance, mme-topic, grade, bert-ruber, pone, ruber
                        the response that was given, and the middle of ten others, by corpus
+    deb, maude, usr-context, usr-fact
+                       what their recipes hold out for the test, by kind of wrong response
     mme-engagement     responses and what people said about them, by source
     nli                pairs of the sets that are held out: contradictions against the others
 
@@ -49,15 +51,17 @@ from dialeval.training.card import (
 )
 from dialeval.training.examples.inference import InferencePair, load_inference_pairs
 from dialeval.training.examples.pair_corpus import Example, drawn
+from dialeval.training.recipes import find_recipe
 from dialeval.training.recipes.mme_engagement import MmeEngagement
 from dialeval.training.recipes.mme_fluency import MmeFluency
 from dialeval.training.recipes.mme_relevance import MmeRelevance
-from dialeval.training.recipes.text_judge import TextJudge
+from dialeval.training.recipes.sentence_head import SentenceHead
 
 PER_SOURCE = 500
 MEASURED = (
     "mme-fluency", "mme-specificity", "mme-engagement",
-    "mme-relevance", "mme-topic", "bert-ruber", "pone", "ruber",
+    "mme-relevance", "mme-topic", "grade", "bert-ruber", "pone", "ruber",
+    "deb", "maude", "usr-context", "usr-fact",
 )  # fmt: skip
 
 
@@ -84,14 +88,16 @@ def held_out_examples(
     metric: str, data: Sequence[Path], per_source: int
 ) -> Mapping[str, Sequence[Example]]:
     """Returns held-out examples by source, always the same ones."""
-    recipe: TextJudge
-    if metric == "mme-engagement":
-        recipe = MmeEngagement(per_source=1)
+    own_recipe = find_recipe(metric)
+    if issubclass(own_recipe, SentenceHead):
+        found = own_recipe().examples_of(data).sets.by_kind
+    elif metric == "mme-engagement":
+        found = MmeEngagement(per_source=1).example_sets(data).by_source
     elif metric == "mme-fluency":
-        recipe = MmeFluency(examples=20, held_out=per_source)
+        found = MmeFluency(examples=20, held_out=per_source).example_sets(data).by_source
     else:
         recipe = MmeRelevance(architecture="cross-encoder", examples=20, held_out=per_source)
-    found = recipe.example_sets(data).by_source
+        found = recipe.example_sets(data).by_source
     generator = np.random.default_rng(0)
     return {source: drawn(own, per_source, generator) for source, own in found.items()}
 

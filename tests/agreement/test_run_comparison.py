@@ -168,6 +168,32 @@ def test_systems_of_one_run_fall_into_clusters(score):
         dialeval.compare(found.sides[0].run, systems=["lo", "high"])
 
 
+def test_a_side_with_easier_questions_is_not_ranked_before_one_that_beats_it(score):
+    """On the ten rows that all have, a is 1 better than b. b and c have thirty easy rows more."""
+    hard, easy = OLD[:10], OLD[10:] + 100
+    runs = [
+        score("a", samples(hard + 1)),
+        score("b", samples([*hard, *easy])),
+        score("c", samples([*(hard - 1), *(easy - 1)])),
+    ]
+    found = dialeval.compare(*runs)
+    (standing,) = found.standings
+    assert [(side.name, side.n) for side in standing.sides] == [("a", 10), ("b", 10), ("c", 10)]
+    assert standing.sides[0].mean == pytest.approx(hard.mean() + 1)
+    assert any("told (10 of 40 rows)" in warning for warning in found.warnings)
+
+
+def test_sides_without_a_common_row_have_no_ranking(score):
+    runs = [
+        score("a", samples(OLD[:10])),
+        score("b", samples(OLD)),
+        score("c", samples(OLD)[20:]),
+    ]
+    found = dialeval.compare(*runs)
+    assert found.standings == ()
+    assert any("told (0 of" in warning for warning in found.warnings)
+
+
 def test_systems_of_two_runs_meet_themselves(score):
     def both(shift, prefix):
         return [

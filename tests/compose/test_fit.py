@@ -94,6 +94,19 @@ def test_few_ratings_are_said_to_be_few(tmp_path):
     ]
 
 
+def test_a_metric_that_scored_few_of_the_rated_samples_is_named(tmp_path):
+    """Five references among 120 rated answers: the critical value of 5 pairs is .878."""
+    given = rated_samples("part", {"overall": words}, count=120)
+    part = [one if n < 5 else replace(one, references=()) for n, one in enumerate(given)]
+    run = run_on(part, tmp_path / "part", ["distinct:n=1", "bleu:n=1"])
+    composition = fit(gather({"part": run}))
+    [set_of_one] = composition.provenance["sets"]
+    assert set_of_one["fitted"][0]["pairs"] == [120, 5]
+    [line] = [line for line in fit_warnings(composition) if "few" in line]
+    assert line.startswith("part, overall: bleu:n=1 has a score on 5 of 120 rated samples")
+    assert "up to 0.88" in line
+
+
 def test_what_people_like_gets_the_weight(runs):
     composition = fit(gather(runs))
     assert composition.specs == list(METRICS)

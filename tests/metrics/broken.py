@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -415,6 +416,15 @@ class DividesByLength(Sound):
         return Score(1 / len(words), {"half": 1.0, "both": (1.0,)})
 
 
+@dataclass(frozen=True)
+class ReadsAFile(Sound):
+    """Broken."""
+
+    def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
+        Path(__file__).read_bytes()
+        return super().score(sample, answers)
+
+
 def choke_on(name: str, condition) -> type[Metric]:
     def score(self: Sound, sample: Sample, answers: Sequence[Answer]) -> Score:
         if condition(sample.response or ""):
@@ -452,6 +462,7 @@ BROKEN = [
     (AsksAnUndeclaredModel, "ask-is-pure", "asks the model 'lm'"),
     (Random, "deterministic", "the second time"),
     (RemembersTheLastSample, "independent-of-neighbours", "Use nothing but the sample"),
+    (ReadsAFile, "touches-nothing-outside", "broken.py' (open). Read files when"),
     (OutOfRange, "range-and-parts", "lies outside the declared range 0.0 to 1.0"),
     (UndeclaredPart, "range-and-parts", "the part 'both' is not declared"),
     (AbsentPart, "range-and-parts", "no score carries the declared part 'third'"),

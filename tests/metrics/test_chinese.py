@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import marshal
 import sys
+import tempfile
 import types
 
 import pytest
 
 from dialeval.errors import UsageError
+from dialeval.metrics import word_vectors
 from dialeval.metrics.word_vectors import chinese_words
 from dialeval.registry import make_metric
 from dialeval.sample import Sample, Turn
@@ -34,8 +37,14 @@ def jieba(monkeypatch):
             start += len(word)
         return words
 
-    module = types.SimpleNamespace(lcut=lcut, setLogLevel=lambda level: None)
+    cutter = types.SimpleNamespace(
+        lcut=lcut, get_dict_file=lambda: None, gen_pfdict=lambda file: ({}, 0)
+    )
+    module = types.SimpleNamespace(Tokenizer=lambda: cutter, __version__="0.0.0")
     monkeypatch.setitem(sys.modules, "jieba", module)
+    word_vectors._chinese_cutter.cache_clear()
+    yield
+    word_vectors._chinese_cutter.cache_clear()
 
 
 def test_texts_whose_words_run_together_are_told_from_others():
@@ -91,6 +100,7 @@ def test_words_of_jieba_are_looked_up(jieba):
 
 def test_without_jieba_the_way_to_get_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
+    word_vectors._chinese_cutter.cache_clear()
     with pytest.raises(UsageError, match=r"dialeval\[chinese\]"):
         chinese_words("我去图书馆")
     with pytest.raises(UsageError, match="between spaces"):
@@ -100,3 +110,24 @@ def test_without_jieba_the_way_to_get_it_is_named(monkeypatch):
 def test_the_words_are_those_of_jieba():
     pytest.importorskip("jieba", reason="needs the extra 'chinese'")
     assert chinese_words("我来到北京清华大学") == ["我", "来到", "北京", "清华大学"]  # its README
+
+
+def test_no_file_of_somebody_else_and_no_other_code_decides_about_chinese_words(
+    tmp_path, monkeypatch
+):
+    """jieba itself takes `jieba.cache` from the folder for temporary files for its dictionary."""
+    jieba = pytest.importorskip("jieba", reason="needs the extra 'chinese'")
+    other = {"我来": 9**9, "到北": 9**9}
+    (tmp_path / "jieba.cache").write_bytes(marshal.dumps((other, 9**10)))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name, value in {"initialized": False, "FREQ": {}, "total": 0}.items():
+        monkeypatch.setattr(jieba.dt, name, value)
+    word_vectors._chinese_cutter.cache_clear()
+    jieba.add_word("清华大学我来")
+    assert chinese_words("清华大学我来到北京") == ["清华大学", "我", "来到", "北京"]
+
+
+@pytest.mark.parametrize("spec", ["embedding-average:tokenize=jieba", "ruber:tokenize=jieba"])
+def test_the_signature_names_the_version_of_the_dictionary(jieba, spec):
+    assert dict(make_metric(spec).signature().fields)["jieba"] == "0.0.0"
+    assert "jieba" not in str(make_metric(spec.partition(":")[0]).signature())

@@ -77,6 +77,10 @@ def test_deb_learns_what_the_engine_hears_and_says_so_on_its_card(tmp_path, base
     assert card.scores["accuracy on test, adversarial answers (40 examples)"] > 0.9
     assert card.data["contexts of DailyDialog++ to learn from"] == 27
     assert card.data["corpora"] == "chats.jsonl"
+    assert [row["source"] for row in card.by_source] == [
+        "test, adversarial answers", "test, random answers",
+    ]  # fmt: skip
+    assert all(row["majority"] == 0.5 and row["accuracy"] is not None for row in card.by_source)
     turns = ("do you like the cat ?",)
     questions = [
         Judge(str(tmp_path / "out"), turns, t) for t in ("the cat sat and sat", "a dog sat on")
@@ -152,6 +156,7 @@ def test_flow_score_learns_what_is_said_next_from_dialogues_alone(tmp_path, base
     card = train("flow-score", corpus, tmp_path / "out", **options)
     own = card.scores["squared distance from what was foretold, test"]
     assert own < card.scores["squared distance from the mean vector, test"]
+    assert {row["accuracy"] for row in card.by_source} == {None}  # it says an order, no border
     wrong = [(d, c, b, a) for a, b, c, d in DIALOGUES]
     questions = [Judge(str(tmp_path / "out"), one[:-1], one[-1]) for one in (*DIALOGUES, *wrong)]
     found = Answerer(Models("cpu"), None).answer(questions)

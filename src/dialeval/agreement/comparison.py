@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from dialeval.metric import Direction
     from dialeval.pictures import Drawing
     from dialeval.runs.run import Run
+    from dialeval.sample import Level
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,7 @@ def compare_joined(
             f"nothing to compare: the joined samples have no score of {', '.join(labels)}"
         )
     tested = sum(row.outcome != "not comparable" for row in found)
+    standings = rank_sides(rows.levels, found, alpha)
     left_out = [
         SideCount(side.name, str(side.run.directory), len(side.ids), rows.left_out[side.name])
         for side in sides
@@ -229,12 +231,16 @@ def compare_joined(
         rows.by,
         rows.joined,
         tuple(found),
-        tuple(rank_sides(rows.levels, found, alpha)),
+        tuple(standings),
         tuple(
             replace(one, metric=raw_name(one.metric)) if one.metric in shared.raw else one
             for one in changes
         ),
-        (*shared.notes, *_warnings(sides, rows, tested, rounds, alpha)),
+        (
+            *shared.notes,
+            *_warnings(sides, rows, tested, rounds, alpha),
+            *(_ranked_on(found, standings) if len(sides) > 2 else ()),
+        ),
         alpha,
         rounds,
         tuple(preferences(rows.levels)),
@@ -393,6 +399,27 @@ def _warnings(
             f" correction. Use --rounds {int(np.ceil(tests / alpha))} or more."
         )
     return found
+
+
+def _ranked_on(rows: Sequence[Compared], standings: Sequence[SideRanking]) -> list[str]:
+    """Says where the ranking of several sides rests on fewer rows than some of them scored."""
+    ranked = {(one.level, one.metric): one.sides[0].n for one in standings}
+    scored: dict[tuple[Level, str], int] = {}
+    for row in rows:
+        if row.outcome != "not comparable":
+            key = row.level, row.metric
+            scored[key] = max(scored.get(key, 0), row.n + row.n_missing)
+    fewer = [
+        f"{key[1]} ({ranked.get(key, 0)} of {most} rows)"
+        for key, most in scored.items()
+        if ranked.get(key, 0) < most
+    ]
+    if not fewer:
+        return []
+    return [
+        "the sides are ranked on the rows that all of them scored, and not at all if there are"
+        f" none: {', '.join(fewer)}. --pairs compares two at a time"
+    ]
 
 
 def _part(progress: Progress | None, part: int, parts: int) -> Progress | None:

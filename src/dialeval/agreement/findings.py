@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dialeval.agreement.arithmetic import Floats
+from dialeval.agreement.arithmetic import Floats, Integers
 from dialeval.agreement.joining import Joined, Side, raw_name
 from dialeval.agreement.significance import Placed, draw_lines
 from dialeval.sample import Level
@@ -105,28 +105,36 @@ def outcome_of(
 def rank_sides(
     levels: Sequence[Joined], found: Sequence[Compared], alpha: float
 ) -> list[SideRanking]:
-    """Ranks the sides on each comparable metric, in significance clusters."""
+    """Ranks the sides on each comparable metric, in significance clusters.
+
+    Means are those of the rows that every side scored: a side with easier rows than the others
+    would come first. Without such rows there is no ranking.
+    """
     placed = []
     for level in levels:
         here = [one for one in found if one.level == level.level]
         for label in dict.fromkeys(one.metric for one in here):
             pairs = [one for one in here if one.metric == label]
-            if all(one.outcome != "not comparable" for one in pairs):
-                placed.append(_rank_sides(level, label, pairs, alpha))
+            shared = np.flatnonzero(~np.isnan(level.scores(label)).any(axis=1))
+            if shared.size and all(one.outcome != "not comparable" for one in pairs):
+                placed.append(_rank_sides(level, label, shared, pairs, alpha))
     return placed
 
 
-def _rank_sides(level: Joined, label: str, pairs: Sequence[Compared], alpha: float) -> SideRanking:
-    table, direction = level.scores(label), pairs[0].direction
-    counts = (~np.isnan(table)).sum(axis=0)
+def _rank_sides(
+    level: Joined,
+    label: str,
+    shared: Integers,
+    pairs: Sequence[Compared],
+    alpha: float,
+) -> SideRanking:
+    table, direction = level.scores(label)[shared], pairs[0].direction
     sign = -1.0 if direction == "lower" else 1.0
     means = {
-        side.name: float(np.nanmean(column)) if n else None
-        for side, column, n in zip(level.sides, table.T, counts, strict=True)
+        side.name: float(mean)
+        for side, mean in zip(level.sides, table.mean(axis=0).tolist(), strict=True)
     }
-    order = sorted(
-        means, key=lambda name: (np.inf if (m := means[name]) is None else -sign * m, name)
-    )
+    order = sorted(means, key=lambda name: (-sign * means[name], name))
     better = np.zeros((len(order), len(order)), dtype=bool)
     for one in pairs:
         if one.difference is None or one.p_holm is None or one.p_holm > alpha:
@@ -134,9 +142,8 @@ def _rank_sides(level: Joined, label: str, pairs: Sequence[Compared], alpha: flo
         ahead = one.second if sign * one.difference > 0 else one.first
         behind = one.first if ahead == one.second else one.second
         better[order.index(ahead), order.index(behind)] = True
-    n = {side.name: int(count) for side, count in zip(level.sides, counts, strict=True)}
     placed = [
-        Placed(name, cluster, means[name], n[name])
+        Placed(name, cluster, means[name], len(table))
         for name, cluster in zip(order, draw_lines(better), strict=True)
     ]
     return SideRanking(level.level, label, direction, tuple(placed), pairs[0].raw)

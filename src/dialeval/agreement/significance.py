@@ -100,7 +100,7 @@ ClusterRule = Literal["all", "any"]
 
 @dataclass(frozen=True)
 class Placed:
-    """A side in the ranking; `mean` is over its own items, `cluster` counts from 1."""
+    """A side in the ranking; `mean` is over `n` items, `cluster` counts from 1."""
 
     name: str
     cluster: int

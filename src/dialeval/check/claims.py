@@ -6,9 +6,12 @@ import copy
 import math
 import pickle
 import re
+import sys
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from dialeval.check.trial import Bench, MetricCheckError, require
@@ -216,6 +219,43 @@ def independent_of_neighbours(bench: Bench) -> None:
     _same(alone, expected, "when a sample is scored alone")
 
 
+def touches_nothing_outside(bench: Bench) -> None:
+    """While it scores it opens no file, starts no program and reaches no network."""
+    bench.scored(bench.samples)  # what is imported or looked up when first used
+    if touched := _touched(lambda: bench.scored(bench.samples)):
+        raise MetricCheckError(
+            f"while it scores, it touches {touched[0]}. Read files when the metric is made, and"
+            " keep what they held: see `bound` in dialeval.metric."
+        )
+
+
+_TOUCHING = ("open", "subprocess.Popen", "os.system", "socket.connect", "socket.getaddrinfo")
+_watched: ContextVar[list[str] | None] = ContextVar("watched", default=None)
+
+
+def _touched(work: Callable[[], object]) -> list[str]:
+    """Returns what Python's audit events say that the work touched outside of the process."""
+    _watch()
+    found: list[str] = []
+    token = _watched.set(found)
+    try:
+        work()
+    finally:
+        _watched.reset(token)
+    return found
+
+
+@cache
+def _watch() -> None:
+    """Installs the hook, once: Python cannot remove one."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _TOUCHING and (found := _watched.get()) is not None:
+            found.append(f"{arguments[0]!r} ({event})")
+
+    sys.addaudithook(hook)
+
+
 def _same(scores: list[Score], expected: list[Score], when: str) -> None:
     for number, (score, wanted) in enumerate(zip(scores, expected, strict=True)):
         require(
@@ -357,6 +397,7 @@ CLAIMS = (
     ask_is_pure,
     deterministic,
     independent_of_neighbours,
+    touches_nothing_outside,
     range_and_parts,
     leaves_its_input_alone,
     pool,

@@ -143,11 +143,13 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class FittedWeights:
-    """The correlations and weights of one quality of one data set."""
+    """The correlations and weights of one quality of one data set. `n` samples are rated, and of
+    them each sub-metric has a score on as many as `pairs` says."""
 
     dataset: str
     quality: str
     n: int
+    pairs: tuple[int, ...]
     correlations: tuple[float | None, ...]
     reasons: Mapping[str, str]
     """Sub-metric -> the reason why it has no correlation."""
@@ -162,6 +164,7 @@ class FittedWeights:
         return {
             "quality": self.quality,
             "n": self.n,
+            "pairs": list(self.pairs),
             "correlations": list(self.correlations),
             "undefined": dict(self.reasons),
             "power": self.weighting.power,
@@ -250,8 +253,9 @@ def fit_set(evidence: Evidence, terms: Sequence[Term], options: FitOptions) -> l
             if result.value is None
         }
         n = int((~np.isnan(ratings[drawn])).sum())
+        pairs = tuple(result.n for result in results)
         weighting = reweigh(rho, options.power)
-        found.append(FittedWeights(evidence.name, quality, n, rho, reasons, weighting))
+        found.append(FittedWeights(evidence.name, quality, n, pairs, rho, reasons, weighting))
     return found
 
 
@@ -342,6 +346,14 @@ def fit_warnings(composition: Composition) -> list[str]:
                 continue
             for spec, reason in fitted["undefined"].items():
                 lines.append(f"{where}: {spec} has no correlation ({reason}) and counts as 0")
+            counts = zip(composition.specs, fitted.get("pairs", ()), strict=False)
+            lines += [
+                f"{where}: {spec} has a score on {pairs} of {fitted['n']} rated samples, which are"
+                " few. A metric that knows nothing gets a correlation of up to"
+                f" {chance_correlation(pairs):.2f} on them by chance (95 %)"
+                for spec, pairs in counts
+                if pairs < min(FEW, fitted["n"]) and spec not in fitted["undefined"]
+            ]
             if not any(value > 0 for value in rho):
                 lines.append(f"{where}: nothing correlates positively, so all weights are equal")
     return lines

@@ -31,6 +31,7 @@ from dialeval.metrics.word_vectors import (
     Words,
     WordVectorMetric,
     chinese_words,
+    tokenizer_release,
     words_obstacle,
 )
 from dialeval.model_store.presets import model_option
@@ -216,6 +217,9 @@ class Ruber(BlendedMetric):
         fit, vectors = answers[: len(cut.read)], answers[len(cut.read) :]
         near = self._referenced().score(sample, vectors) if vectors else None
         return self.blended(cut, fit, near)
+
+    def signature_fields(self) -> Mapping[str, str]:
+        return {**super().signature_fields(), **tokenizer_release(self.tokenize)}
 
     def _spaced(self, text: str) -> str:
         return " ".join(chinese_words(text)) if self.tokenize == "jieba" else text

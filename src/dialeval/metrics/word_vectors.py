@@ -21,12 +21,12 @@ component that is exactly 0 replaces the cosine by 1 if both vectors have one, e
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.errors import UsageError
 from dialeval.metric import Metric, Part
@@ -149,11 +149,30 @@ class WordVectorMetric(Metric):
     def signature_fields(self) -> Mapping[str, str]:
         if self.mode == "released":
             return {"tokenize": "none", "lowercase": "false"}
-        return {"seed": "unused"}
+        return {"seed": "unused", **tokenizer_release(self.tokenize)}
 
 
 def chinese_words(text: str) -> list[str]:
     """Returns the words of a Chinese text, by jieba; words between spaces stay apart."""
+    return [word for word in _chinese_cutter().lcut(text) if word.strip()]
+
+
+def tokenizer_release(tokenize: str) -> dict[str, str]:
+    """Returns the version of jieba, whose dictionary decides where words end, for a signature."""
+    return {"jieba": str(_jieba().__version__)} if tokenize == "jieba" else {}
+
+
+@cache
+def _chinese_cutter() -> Any:
+    """Left alone, jieba reads its dictionary from `jieba.cache` in the folder for temporary files,
+    whoever wrote it, and shares what `jieba.load_userdict` adds with the whole process."""
+    cutter = _jieba().Tokenizer()
+    cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
+    cutter.initialized = True
+    return cutter
+
+
+def _jieba() -> Any:
     try:
         import jieba
     except ImportError:
@@ -161,8 +180,7 @@ def chinese_words(text: str) -> list[str]:
             "Chinese words are found by jieba: pip install 'dialeval[chinese]', or put spaces"
             " between the words"
         ) from None
-    jieba.setLogLevel(logging.WARNING)
-    return [word for word in jieba.lcut(text) if word.strip()]
+    return jieba
 
 
 def words_obstacle(tokenize: str, *texts: str) -> str:

@@ -196,6 +196,12 @@ class ExampleSets:
     measured: Mapping[str, Sequence[Example]] = field(default_factory=dict)
     by_source: Mapping[str, Sequence[Example]] = field(default_factory=dict)
 
+    @property
+    def by_kind(self) -> Mapping[str, Sequence[Example]]:
+        """Returns held-out examples by source, or by kind of wrong response if all are of one
+        source."""
+        return self.by_source or self.measured
+
     def first_digest(self) -> str:
         """Whatever decides what is learned shows in the examples of the first epoch."""
         sha = hashlib.sha256()

@@ -33,6 +33,7 @@ class FlowScore(DialogueHead):
     name = "flow-score"
     metric = "flow-score"
     head = "flow"
+    border = None
 
     units: tuple[int, ...] = field(default=(192,))
     """Width of the LSTM."""

@@ -71,10 +71,12 @@ class SentenceHead(Recipe[PreparedHead]):
 
     head      its network (`models/sentence_head.py`)
     balanced  whether both classes of a batch count the same, and the AUC decides
+    border    the logit above which a response counts as right; None: logits only say an order
     """
 
     head: ClassVar[Literal["pair", "turns", "graph", "mean", "flow"]] = "pair"
     balanced: ClassVar[bool] = False
+    border: ClassVar[float | None] = 0.0
 
     model: str = option(
         PRESETS["default"]["encoder"], "Read texts with this encoder, which is not trained."
@@ -166,8 +168,8 @@ class SentenceHead(Recipe[PreparedHead]):
         return Measures(
             scores,
             by_source=[
-                score_examples(source, own, predict(own).tolist(), 0.0).to_record()
-                for source, own in sets.by_source.items()
+                score_examples(source, own, predict(own).tolist(), self.border).to_record()
+                for source, own in sets.by_kind.items()
             ],
         )
 
