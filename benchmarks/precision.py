@@ -2,8 +2,8 @@
 
     python benchmarks/precision.py [--items 200] [--rounds 3] [--json]
 
-SmolLM2-135M with FULL's follow-ups, and all-MiniLM-L6-v2 with sentence vectors, on rated turns of
-FED, in one process and with the same weights:
+all-MiniLM-L6-v2 with sentence vectors, on rated turns of FED, in one process and with the same
+weights (`language_model.py` has SmolLM2):
 
     fp32   what dialeval does
     int8   torch's dynamic quantisation: weights per row in 8 bits, states quantised as they come
@@ -13,8 +13,8 @@ the process with an illegal instruction (ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 pre
 without AMX they are slower than 32 bits.
 
 The rounds of the two take turns. Beside the ratio to fp32 stands how the scores agree with those
-of fp32: Pearson's r over the items (for the encoder: of the cosine between the last turn and the
-response), the largest difference, and the Spearman correlation with the people's ratings of both.
+of fp32: Pearson's r over the items (of the cosine between the last turn and the response), the
+largest difference, and the Spearman correlation with the people's ratings of both.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ from scipy import stats
 
 import dialeval
 from dialeval.model_store.locate import locate
-from dialeval.models import causal_lm, encoder
+from dialeval.models import encoder
 from dialeval.question import Embed, Question
-from dialeval.registry import make_metrics
 from dialeval.sample import Sample
 
 Networks = dict[str, torch.nn.Module]
@@ -72,19 +71,6 @@ def plain_layer(layer: torch.nn.Linear) -> torch.nn.Linear:
     found = torch.nn.Linear(inputs, outputs, bias=layer.bias is not None)
     found.weight, found.bias = layer.weight, layer.bias
     return found
-
-
-def follow_up_scores(lm: causal_lm.CausalLM, samples: Sequence[Sample]) -> np.ndarray:
-    [metric] = make_metrics(["full"])
-    asked = [metric.ask(sample) for sample in samples]
-    answers = dict(lm.answer([question for own in asked for question in own]))
-    rows = np.split(
-        np.array([answers[n] for n in range(len(answers))], dtype=object),
-        np.cumsum([len(own) for own in asked])[:-1],
-    )
-    return np.array(
-        [metric.score(s, list(own)).value for s, own in zip(samples, rows, strict=True)], float
-    )
 
 
 def cosines(model: encoder.Encoder, samples: Sequence[Sample]) -> np.ndarray:
@@ -148,12 +134,6 @@ def main() -> None:
     samples = turns[: options.items]
     people = np.array([np.mean(s.ratings["Overall"].values) for s in samples])
 
-    lm = causal_lm.load(locate("smollm2-135m").directory, device="cpu")
-    whole = lm._model
-
-    def put_language_model(network: torch.nn.Module) -> None:
-        lm._model = network  # the head stays as it is: its logits are what is summed up
-
     minilm = encoder.load(locate("minilm-l6").directory, device="cpu")
 
     def put_encoder(network: torch.nn.Module) -> None:
@@ -164,14 +144,6 @@ def main() -> None:
         put_encoder,
         networks(minilm._model),
         lambda: cosines(minilm, samples),
-        people,
-        options.rounds,
-    )
-    rows += compare(
-        "smollm2-135m",
-        put_language_model,
-        networks(whole),
-        lambda: follow_up_scores(lm, samples),
         people,
         options.rounds,
     )

@@ -87,6 +87,8 @@ class WorkerClock:
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}
+        self.watching = 0.0
+        """Seconds of CPU that the watching itself took, in a thread of this process."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
@@ -112,6 +114,7 @@ class WorkerClock:
                         self._used[process.name] = (int(fields[11]) + int(fields[12])) / TICKS
                 except OSError:
                     continue
+            self.watching = time.thread_time()
 
 
 def score(metrics: Sequence[str], chats: Path, workers: int) -> None:
@@ -135,11 +138,15 @@ def measure(metrics: Sequence[str], folder: Path, workers: int, count: int) -> M
     write_chats(small, count // 4)
     write_chats(large, count)
     with WorkerClock() as clock:
-        moments = [(time.perf_counter(), time.process_time(), clock.seconds)]
+
+        def now() -> tuple[float, float, float]:
+            return time.perf_counter(), time.process_time() - clock.watching, clock.seconds
+
+        moments = [now()]
         for chats in (small, large):
             score(metrics, chats, workers)
             time.sleep(0.3)  # the clock of the workers ticks
-            moments.append((time.perf_counter(), time.process_time(), clock.seconds))
+            moments.append(now())
     first, second = (
         [after - before for before, after in zip(moments[i], moments[i + 1], strict=True)]
         for i in (0, 1)

@@ -153,6 +153,18 @@ def test_every_verb_has_help_and_says_what_it_does(dialeval):
         assert dialeval(verb, "--help").code == 0
 
 
+def test_only_the_verb_that_is_run_is_made():
+    import typer.main
+
+    from dialeval.cli.app import app, app_for
+
+    made = {verb: typer.main.get_command(app_for([verb, "--help"])) for verb in ("score", "train")}
+    assert list(made["score"].commands) == ["score"]
+    # A verb with verbs of its own, an unknown one and none at all get all of them.
+    assert {"score", "train", "models"} <= made["train"].commands.keys()
+    assert app_for(["scor"]) is app_for([]) is app
+
+
 def test_an_export_never_replaces_the_run_itself(dialeval, run):
     done = dialeval("export", run, "-o", f"{run}/scores.parquet")
     assert (done.code, "lies in the run itself" in done.err) == (2, True)

@@ -117,6 +117,16 @@ def test_a_metric_that_cannot_judge_a_sample_says_why(tmp_path):
     assert "floored: 1 of 2 scored (1 no response)" in str(done.table())
 
 
+@pytest.mark.parametrize(("turns", "dialogues"), [(3, 0), (0, 2), (3, 2)])
+def test_answers_and_whole_dialogues_are_counted_apart(tmp_path, turns, dialogues):
+    answers = samples(turns + dialogues)
+    data = answers[:turns] + [replace(one, response=None) for one in answers[turns:]]
+    _, done = run(tmp_path / "run", [make_metric("length")], data)
+    found = done.manifest["systems"]
+    assert sum(system["turns"] for system in found) == turns
+    assert sum(system["dialogues"] for system in found) == dialogues
+
+
 def test_a_calibration_is_fitted_on_the_run_and_kept(tmp_path, golden):
     """The 5th percentile of HolisticEval, on its golden values, through a whole run."""
     raw = golden["holistic_norm"]["raw"]

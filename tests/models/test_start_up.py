@@ -37,6 +37,49 @@ def test_embedded_models_load_without_transformers(embedded_models):
     assert done.stdout.split() == [str(len(NAMES))]
 
 
+WITHOUT_META_KERNELS = f"""
+import sys
+from dialeval.cli.imports import put_off_meta_kernels
+put_off_meta_kernels()
+from dialeval.models.source import Models
+print(len([Models('cpu').load(name) for name in {NAMES!r}]), "torch._decomp" in sys.modules)
+"""
+
+
+def test_embedded_models_load_before_torch_has_its_meta_kernels(embedded_models):
+    command = [sys.executable, "-c", WITHOUT_META_KERNELS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(len(NAMES)), "False"]
+
+
+@pytest.mark.parametrize(
+    "need",
+    [
+        "import transformers",
+        "torch.compile(torch.sin, backend='eager')(torch.zeros(2))",
+        "torch._meta_registrations.meta_index_Tensor",
+    ],
+)
+def test_meta_kernels_come_with_what_needs_them(need):
+    code = f"""
+import sys
+from dialeval.cli.imports import put_off_meta_kernels
+put_off_meta_kernels()
+import torch
+def shape():
+    one, other = torch.empty(3, 4, device="meta"), torch.empty(5, 4, device="meta")
+    try:
+        return tuple(torch.cdist(one, other).shape)
+    except NotImplementedError:
+        return None
+print(shape())
+{need}
+print(shape())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["None", "(3, 5)"]
+
+
 def test_the_embedded_classifier_is_that_of_transformers_and_peft(embedded_models):
     pytest.importorskip("peft", reason="needs the extra 'train'")
     from transformers import AutoModelForSequenceClassification

@@ -10,14 +10,14 @@ import sys
 
 def main() -> None:
     """Runs a verb; exits 0 on success, 1 on a failed job, 2 on bad usage or bad input."""
-    from dialeval.cli.app import app
+    from dialeval.cli.app import app_for
     from dialeval.errors import DialevalError
 
     # Python would look through all that torch made, several times, only to end: as long as half a
     # second. What is frozen is left out.
     atexit.register(gc.freeze)
     try:
-        app()
+        app_for(sys.argv[1:])()
     except DialevalError as error:
         from dialeval.cli.terminal import say
 

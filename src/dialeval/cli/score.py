@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -134,12 +133,15 @@ def score(
     row per system. -o stores the run; repeat the command to resume it after an interruption.
     """
     import dialeval
+    from dialeval.cli.imports import leave_out_pandas, put_off_meta_kernels
     from dialeval.cli.show import show_warnings
     from dialeval.cli.terminal import progress_bar, say, share_done
     from dialeval.registry import DEFAULT_METRICS, make_metrics
     from dialeval.runs.table import count
 
-    _leave_out_pandas()
+    leave_out_pandas()
+    if all(_is_built_in(one) for one in add or metric or DEFAULT_METRICS):
+        put_off_meta_kernels()
     calibrations = dialeval.open_run(calibration).calibrations if calibration else None
     asked = (max_requests, max_tokens, price_in, price_out, concurrency, key_env)
     servers = servers_of(*asked)
@@ -202,27 +204,12 @@ def score(
         say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")
 
 
-def _leave_out_pandas() -> None:
-    """Hides pandas while pyarrow makes its first array. pyarrow would import it then, which takes
-    longer than reading ten dialogues. It tries again when a data frame is wanted."""
-    if "pandas" in sys.modules:
-        return
-    import pyarrow as pa
+def _is_built_in(metric: str) -> bool:
+    """Other people's metrics may do with torch what they like, and get the whole of it."""
+    from dialeval.registry import METRICS
 
-    sys.meta_path.insert(0, _NoPandas)
-    try:
-        pa.array([])
-    finally:
-        sys.meta_path.remove(_NoPandas)
-
-
-class _NoPandas:
-    """A finder of modules that finds no pandas."""
-
-    @staticmethod
-    def find_spec(fullname: str, path: object, target: object = None) -> None:
-        if fullname == "pandas":
-            raise ImportError(fullname)
+    name = metric.strip().partition(":")[0]
+    return name in METRICS.names() and not METRICS.is_plugin(name)
 
 
 def _check_server_is_asked(metrics: Sequence[Metric]) -> None:

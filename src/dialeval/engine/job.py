@@ -348,7 +348,7 @@ def summarise(
 ) -> None:
     """Adds the rows of a table to what is known of each system."""
     systems = table.column("system").to_pylist()
-    without_response = table.column("response").is_null().to_pylist()
+    without_response = _nulls(table.column("response"))
     for system, whole_dialogue in zip(systems, without_response, strict=True):
         of_system = counts.setdefault(system, {"turn": 0, "dialogue": 0})
         of_system["dialogue" if whole_dialogue else "turn"] += 1
@@ -360,6 +360,15 @@ def summarise(
         }
         for system, score in zip(systems, table_scores(table, metric), strict=True):
             by_system[system].add(score)
+
+
+def _nulls(column: pa.ChunkedArray) -> Sequence[bool]:
+    """Returns which values are missing. Where it is all or none, `pyarrow.compute` stays out: its
+    import takes longer than ten dialogues."""
+    if column.null_count in (0, len(column)):
+        return [column.null_count > 0] * len(column)
+    missing: list[bool] = column.is_null().to_pylist()
+    return missing
 
 
 def _check_calibrations(
