@@ -4,6 +4,10 @@
     ... the rater reads FOLDER/batch-*.txt and writes FOLDER/ratings-*.txt ...
     python scripts/draw_answers_to_rate.py pack FOLDER
 
+    python scripts/draw_answers_to_rate.py draw-rated FOLDER2      # to compare rater and people
+    ... the rater reads FOLDER2/batch-*.txt and writes FOLDER2/ratings-*.txt ...
+    python scripts/draw_answers_to_rate.py agree FOLDER2
+
 `draw` takes turns of public corpora that no rated set shares, and up to three answers to each: the
 one that was given, those of a small language model, answers to similar turns, and faulty ones. A
 batch shows them in random order, without their source. A line of `ratings-NNN.txt` is the number
@@ -11,6 +15,9 @@ of a group and for each answer three digits from 1 to 5: relevance, engagement, 
 
 `pack` adds the rated groups to `training/examples/model_ratings.jsonl.gz`. Texts of the corpora
 become hashes there, because the corpora may not be passed on.
+
+`draw-rated` draws 50 answers of each set that `dialeval study judge` knows, and `agree` prints
+Spearman of the rater with the mean rating of people. These ratings are never packed.
 
 The ratings that ship came in three draws. This script made the last two, with other shares in the
 first of them; the 5,228 groups of the earliest draw were made by a program that was not kept.
@@ -26,14 +33,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from dialeval.datasets.locate import resolve_folder
 from dialeval.engine.answers import AnswerCache, Answerer, default_cache_path
 from dialeval.generation.generator import load_generator
 from dialeval.generation.search import Decoding
+from dialeval.metrics.judge import assessed
 from dialeval.models.source import Models
-from dialeval.question import Embed
+from dialeval.question import Assess, Embed
+from dialeval.readers import load
 from dialeval.sample import Turn
+from dialeval.studies.judge import SETS
 from dialeval.text import letters_and_digits
 from dialeval.training.examples.corpora import known_exchanges, load_corpus, without_rated
 from dialeval.training.examples.faults import Exchange, spoil
@@ -45,6 +56,7 @@ from dialeval.training.examples.model_ratings import (
     reference,
     shipped_records,
 )
+from dialeval.training.examples.rated_answers import mean_ratings
 
 CORPORA = {"dailydialog": 0.25, "empathetic": 0.15, "personachat": 0.15, "topical-chat": 0.1,
            "convai2-human": 0.35}  # fmt: skip
@@ -223,9 +235,65 @@ def pack(folder: Path) -> None:
     )
 
 
+PER_SET = 50
+
+
+def draw_rated(folder: Path, batch: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name in SETS:
+        samples = [
+            sample
+            for sample in load(name, limit=1500, seed=0)
+            if sample.response and sample.response.strip() and sample.context and sample.ratings
+        ]
+        ratings = mean_ratings(name, samples, None)["overall"]
+        for place in generator.permutation(np.flatnonzero(~np.isnan(ratings)))[:PER_SET].tolist():
+            question = assessed(samples[place], "")
+            rows.append((name, question, float(ratings[place])))
+    rows = [rows[place] for place in generator.permutation(len(rows))]
+    with (folder / "rated.jsonl").open("w", encoding="utf-8") as file:
+        for name, _, rating in rows:
+            file.write(json.dumps({"set": name, "rating": rating}) + "\n")
+    for number, start in enumerate(range(0, len(rows), batch), start=1):
+        text = "\n\n".join(
+            _shown_rated(place, rows[place][1])
+            for place in range(start, min(start + batch, len(rows)))
+        )
+        (folder / f"batch-{number:03}.txt").write_text(text + "\n", encoding="utf-8")
+
+
+def _shown_rated(number: int, question: Assess) -> str:
+    turns = [
+        f"{'B' if turn.speaker == 'me' else 'A'}: {' '.join(turn.text.split())}"
+        for turn in question.turns[-8:]
+    ]
+    return "\n".join([f"## {number}", *turns, f"  1) {' '.join(question.response.split())}"])
+
+
+def agree(folder: Path) -> None:
+    rows = [json.loads(line) for line in (folder / "rated.jsonl").open(encoding="utf-8")]
+    said = {}
+    for path in sorted(folder.glob("ratings-*.txt")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            number, rating = line.split()
+            said[int(number)] = [int(digit) for digit in rating]
+    found = []
+    for name in SETS:
+        own = [place for place in said if rows[place]["set"] == name]
+        people = [rows[place]["rating"] for place in own]
+        each = [spearmanr([said[place][n] for place in own], people)[0] for n in range(len(RATED))]
+        found.append(each)
+        values = ", ".join(f"{a} {value:.3f}" for a, value in zip(RATED, each, strict=True))
+        print(f"{name} ({len(own)}): {values}")
+    means = ", ".join(f"{a} {v:.3f}" for a, v in zip(RATED, np.mean(found, axis=0), strict=True))
+    print(f"mean: {means}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["draw", "pack"])
+    parser.add_argument("what", choices=["draw", "pack", "draw-rated", "agree"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--groups", type=int, default=6000)
     parser.add_argument("--batch", type=int, default=120)
@@ -233,6 +301,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "draw":
         draw(arguments.folder, arguments.groups, arguments.batch, arguments.seed)
+    elif arguments.what == "draw-rated":
+        draw_rated(arguments.folder, arguments.batch, arguments.seed)
+    elif arguments.what == "agree":
+        agree(arguments.folder)
     else:
         pack(arguments.folder)
 

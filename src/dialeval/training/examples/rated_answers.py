@@ -102,7 +102,7 @@ def rated_features(
     features = _features(questions, readers, answerer, progress)
     contexts = tuple(letters_and_digits(" ".join(turn.text for turn in s.context)) for s in kept)
     systems = tuple(sample.system for sample in kept)
-    return Rated(name, features, _ratings(name, kept, quality), contexts, systems)
+    return Rated(name, features, mean_ratings(name, kept, quality), contexts, systems)
 
 
 def rated_dialogues(
@@ -124,7 +124,7 @@ def rated_dialogues(
     questions = [question for _, own in kept for question in own]
     features = _features(questions, readers, answerer, progress)
     ends = np.cumsum([len(own) for _, own in kept])[:-1]
-    ratings = _ratings(name, [sample for sample, _ in kept], None)["overall"]
+    ratings = mean_ratings(name, [sample for sample, _ in kept], None)["overall"]
     return np.split(features, ends), ratings
 
 
@@ -181,7 +181,7 @@ def uniform_ranks(ratings: Floats) -> Floats:
     return found
 
 
-def _ratings(name: str, samples: Sequence[Sample], quality: str | None) -> dict[str, Floats]:
+def mean_ratings(name: str, samples: Sequence[Sample], quality: str | None) -> dict[str, Floats]:
     """Per aspect the mean over its qualities, each brought to 1 to 5 by its scale."""
     values: dict[str, Floats] = {}
     for label in dict.fromkeys(label for sample in samples for label in sample.ratings):
