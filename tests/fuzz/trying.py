@@ -86,13 +86,13 @@ def deadline(seconds: float = SECONDS) -> Iterator[None]:
 def run(*arguments: str | Path, seconds: float = SECONDS) -> Tried:
     """`dialeval ARGUMENTS`, to its end or to its deadline."""
     words = tuple(str(one) for one in arguments)
-    kept = sys.argv, sys.stdin, app.app
+    kept = sys.argv, sys.stdin, app.app_for
     sys.argv, sys.stdin = ["dialeval", *words], io.TextIOWrapper(io.BytesIO())
-    app.app = _command()
+    app.app_for = lambda arguments: _command()
     try:
         return run_function(main, words, seconds)
     finally:
-        sys.argv, sys.stdin, app.app = kept
+        sys.argv, sys.stdin, app.app_for = kept
 
 
 def run_function(
