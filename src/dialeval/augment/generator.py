@@ -142,8 +142,8 @@ class ConditionalTextGenerator:
             )
         if bare := len(queries) - len(conditioned):
             logger.warning(
-                "ctg: %d of %d queries have no history to write from, so they get no variant;"
-                " use --with ws",
+                "ctg: %d of %d queries have no history to write from, so it gives them no variant;"
+                " --with ws does",
                 bare,
                 len(queries),
             )
