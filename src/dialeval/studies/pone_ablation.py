@@ -21,6 +21,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from dialeval.errors import UsageError
+from dialeval.runs.table import count
 from dialeval.studies import pone_scorers
 from dialeval.studies.comparison import SHOWN
 from dialeval.studies.pone_published import (
@@ -206,7 +207,7 @@ def _measured(name: str, seeds: Sequence[Seed], model: str) -> list[Measured]:
         Measured(
             _what(name, coefficient),
             fmean(seed.average(coefficient) for seed in seeds),
-            f"{model}, mean over {len(seeds)} seeds and {len(cells)} sets",
+            f"{model}, mean over {count(len(seeds), 'seed')} and {count(len(cells), 'set')}",
             sum(cell.mean["spearman"].n for cell in cells),
             comparable=False,
         )
