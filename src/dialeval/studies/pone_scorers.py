@@ -175,7 +175,7 @@ def _steps_of_trainings(setting: Setting) -> TrainingProgress:
             setting.progress(self.told, 0)
 
         def counting(self, what: str) -> AbstractContextManager[Progress]:
-            return nullcontext(lambda done, total: self.tell(done / total / 2))
+            return nullcontext(lambda done, total: self.tell(done / max(1, total) / 2))
 
         def training(self) -> AbstractContextManager[Callable[[State, int], None]]:
             return nullcontext(lambda state, steps: self.tell((1 + state.step / steps) / 2))
