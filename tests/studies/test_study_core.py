@@ -108,7 +108,7 @@ def test_every_row_says_whether_it_ran_or_is_quoted_and_whether_it_must_match():
     measured = [
         Measured("ran", 0.5),
         Measured("undefined", None, reason="constant"),
-        Measured("needs more", None, reason="quoted: needs raters"),
+        Measured("needs more", None, reason="needs raters", ran=False),
         Measured("ours alone", 0.5),
     ]
     result = run_study(study(measured, published))

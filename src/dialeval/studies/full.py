@@ -42,15 +42,7 @@ from dialeval.studies.rated_runs import (
     sampling_notes,
     unusable,
 )
-from dialeval.studies.study import (
-    QUOTED,
-    Data,
-    Findings,
-    Measured,
-    Published,
-    Setting,
-    Study,
-)
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
 
 def measure_fed(setting: Setting) -> Findings:
@@ -205,7 +197,7 @@ def measure_table(setting: Setting) -> Findings:
             lacking = f"dialeval has no {rival.spec}, which takes {rival.takes}"
             why = left_out.get(rival.spec, lacking)
             measured += [one for label in own for one in found.pop(label)]
-            measured += [] if own else _quoted(rated, rival, f"{QUOTED}{why}")
+            measured += [] if own else _quoted(rated, rival, why)
         measured += [one for rows in found.values() for one in rows]
     notes = [
         *sampling_notes(sets),
@@ -260,7 +252,7 @@ def _agreement(run: Run, rated: LoadedSet, metric: Metric) -> list[Measured]:
 
 def _quoted(rated: LoadedSet, rival: Rival, why: str) -> list[Measured]:
     return [
-        Measured(_cell(rated, level, rival.name), None, reason=why, comparable=False)
+        Measured(_cell(rated, level, rival.name), None, reason=why, ran=False, comparable=False)
         for level in _levels(rated)
     ]
 

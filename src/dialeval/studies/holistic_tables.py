@@ -49,15 +49,7 @@ from dialeval.studies.holistic_released import (
     TABLE_8,
     contradictions_of,
 )
-from dialeval.studies.study import (
-    QUOTED,
-    Data,
-    Findings,
-    Measured,
-    Published,
-    Setting,
-    Study,
-)
+from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study
 
 NAMES: tuple[Name, ...] = ("pearson", "spearman")
 MODES = ("paper", "released")
@@ -338,7 +330,7 @@ def _entropy(table: str, group: str, n: int, name: str) -> str:
 
 
 def _quoted(what: str) -> Measured:
-    return Measured(what, None, reason=f"{QUOTED}needs rated groups", comparable=False)
+    return Measured(what, None, reason="needs rated groups", ran=False, comparable=False)
 
 
 def quoted_entropies(table: str) -> list[Measured]:

@@ -24,7 +24,6 @@ from dialeval.pictures.drawing import save
 from dialeval.progress import Progress, silent
 from dialeval.storage import write_json, write_text
 from dialeval.studies.study import (
-    QUOTED,
     Measured,
     Missing,
     Published,
@@ -82,14 +81,13 @@ class Row:
     @property
     def reason(self) -> str:
         """Why there is no number of ours; empty if there is one."""
-        if self.ours:
-            return self.ours.reason
-        return "not measured" if self.must_match else f"{QUOTED}not measured"
+        why = self.ours.reason if self.ours else "not measured"
+        return f"quoted: {why}" if self.is_quoted and not self.must_match else why
 
     @property
     def is_quoted(self) -> bool:
         """Whether nothing was run. A number that ran and is undefined is not quoted."""
-        return self.published is not None and (self.ours is None or self.reason.startswith(QUOTED))
+        return self.published is not None and (self.ours is None or not self.ours.ran)
 
     def to_record(self) -> dict[str, Any]:
         published = self.published and {

@@ -125,10 +125,6 @@ class Published:
         return abs(ours - self.value) <= allowed + ROUNDING
 
 
-QUOTED = "quoted: "
-"""How the reason of a number begins that stands there as published, because nothing was run."""
-
-
 @dataclass(frozen=True)
 class Measured:
     """A number of ours.
@@ -139,6 +135,7 @@ class Measured:
     comparable  False: not made as the published number was (another model), so it may differ
     in_table    whether people find it in a table of the study: its row is then for programs, and
                 is shown only where it fails
+    ran         False: nothing was run, and the published number is only quoted; `reason` says why
     """
 
     what: str
@@ -148,6 +145,7 @@ class Measured:
     reason: str = ""
     comparable: bool = True
     in_table: bool = False
+    ran: bool = True
 
 
 @dataclass(frozen=True)
