@@ -183,6 +183,7 @@ class JudgeCorpusLearner:
         graded: int,
         rated: int,
         batch: int,
+        precision: str = "float32",
         seed: int,
     ) -> None:
         self.network = network
@@ -193,6 +194,7 @@ class JudgeCorpusLearner:
         self._graded = graded
         self._rated = rated
         self._batch = batch
+        self._precision = precision
         self._seed = seed
         self._epoch: tuple[int, list[list[EncodedGroup]]] = (-1, [])
         self._count = 0
@@ -250,7 +252,12 @@ class JudgeCorpusLearner:
     def loss(self, batch: list[EncodedGroup]) -> torch.Tensor:
         self.network.train()
         self.network.encoder.eval()  # dropout in every block takes a third of the time
-        return group_loss(self.network, self._tokenizer, batch)
+        with self._multiplying():
+            return group_loss(self.network, self._tokenizer, batch)
+
+    def _multiplying(self) -> torch.autocast:
+        """The precision of matrix products; all else stays in 32 bits."""
+        return torch.autocast("cpu", torch.bfloat16, enabled=self._precision == "bfloat16")
 
     def validate(self) -> Validation:
         """Returns how often the right answer is preferred, and how well contradictions are told."""
@@ -297,7 +304,8 @@ class JudgeCorpusLearner:
 
     @torch.no_grad()
     def predict(self, answers: Sequence[Segmented]) -> np.ndarray[Any, np.dtype[np.float32]]:
-        return predict(self.network, self._tokenizer, answers)
+        with self._multiplying():
+            return predict(self.network, self._tokenizer, answers)
 
     def _held_out(self, most: int = 300) -> list[EncodedGroup]:
         generator = np.random.default_rng(0)
@@ -357,7 +365,7 @@ def group_loss(
     functional = torch.nn.functional
     logits = network(
         **padded([ids for group in batch for ids in group.answers], tokenizer.pad_token_id)
-    )
+    ).float()
     aspects = torch.from_numpy(np.concatenate([group.aspects for group in batch]))
     known = (aspects >= 0).float()
     each = functional.binary_cross_entropy_with_logits(
@@ -393,5 +401,5 @@ def predict(
     order = sorted(range(len(answers)), key=lambda i: len(answers[i][0]))
     for start in range(0, len(order), at_once):
         rows = order[start : start + at_once]
-        found[rows] = network(**padded([answers[i] for i in rows], tokenizer.pad_token_id)).numpy()
+        found[rows] = network(**padded([answers[i] for i in rows], tokenizer.pad_token_id)).float().numpy()
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.model_store.presets import PRESETS
 from dialeval.options import option
@@ -51,6 +51,11 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
     )
     rank: int = option(
         0, "Train adapters of this rank, for a large encoder; 0: train all layers.", low=0
+    )
+    precision: Literal["float32", "bfloat16"] = option(
+        "float32",
+        "Multiply in this precision while learning; bfloat16 takes half the time on processors"
+        " that have it.",
     )
     epochs: int = epochs_option(3)
     groups: int = option(8000, "Draw this many groups of answers per epoch.", low=20)
@@ -106,6 +111,7 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
             graded=self.graded,
             rated=self.model_rated,
             batch=self.batch,
+            precision=self.precision,
             seed=self.seed,
         )
         named = (self.adversarial, self.inference, self.chats)
