@@ -29,7 +29,8 @@ import argparse
 import gzip
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -64,23 +65,29 @@ CORPORA = {"dailydialog": 0.25, "empathetic": 0.15, "personachat": 0.15, "topica
 
 SOURCES = {"given": 0.28, "written": 0.2, "similar": 0.37, "faulty": 0.15}
 """Where answers come from. Each group takes three of them at random."""
+WITHOUT_WRITER = {"given": 0.34, "written": 0.0, "similar": 0.47, "faulty": 0.19}
+"""The same with `--no-writer`: a language model writes a thousand answers in ten minutes."""
 
 WRITER, ENCODER = "smollm2-135m-dialogue", "minilm-l6"
 LONGEST, FEWEST_LETTERS = 6, 12
 """Turns before an answer that are shown; letters that the last of them has at least."""
 POOL = 2500
-"""Exchanges of a corpus that are searched for similar turns."""
+"""Exchanges of a corpus that are searched for similar turns, at least."""
 
 SHIPPED_AT = Path(__file__).parents[1] / "src/dialeval/training/examples" / SHIPPED
 
 
-def draw(folder: Path, groups: int, batch: int, seed: int) -> None:
+def draw(
+    folder: Path, groups: int, batch: int, seed: int, sources: Mapping[str, float] = SOURCES
+) -> None:
     generator = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
     rated_before = {tuple(record["turns"]) for record in shipped_records()}
     exchanges = []
     for name, share in CORPORA.items():
-        exchanges += _with_answers(name, round(groups * share), rated_before, generator)
+        exchanges += _with_answers(
+            name, round(groups * share), rated_before, generator, sources
+        )
         print(f"{name}: {len(exchanges)} groups so far", flush=True)
     order = generator.permutation(len(exchanges))
     with (folder / "groups.jsonl").open("w", encoding="utf-8") as file:
@@ -106,7 +113,11 @@ def _shown(number: int, turns: Sequence[str], answers: Sequence[str]) -> str:
 
 
 def _with_answers(
-    name: str, count: int, rated_before: set[tuple[str, ...]], generator: np.random.Generator
+    name: str,
+    count: int,
+    rated_before: set[tuple[str, ...]],
+    generator: np.random.Generator,
+    shares: Mapping[str, float],
 ) -> list[tuple[list[str], list[str]]]:
     """Turns of a corpus, each with three answers."""
     corpus, _ = without_rated(load_corpus(Path(name)), known_exchanges())
@@ -116,7 +127,8 @@ def _with_answers(
         if len(letters_and_digits(one.turns[-1])) >= FEWEST_LETTERS
         and len(one.response.split()) <= 60
     ]
-    pool = [found[i] for i in generator.permutation(len(found))[:POOL]]
+    most = max(POOL, 2 * count)
+    pool = [found[i] for i in generator.permutation(len(found))[:most]]
     drawn = []
     for one in pool:
         turns = one.turns[-int(generator.integers(1, LONGEST + 1)) :]
@@ -124,7 +136,7 @@ def _with_answers(
             drawn.append(Exchange(turns, one.response, one.later))
         if len(drawn) == count:
             break
-    wanted = [_sources(generator) for _ in drawn]
+    wanted = [_sources(generator, shares) for _ in drawn]
     written = iter(_written([d for d, own in zip(drawn, wanted, strict=True)
                              for _ in range(own.count("written"))], generator))  # fmt: skip
     similar = _similar(drawn, pool)
@@ -149,13 +161,15 @@ def _with_answers(
     return rows
 
 
-def _sources(generator: np.random.Generator) -> list[str]:
-    drawn = generator.choice(list(SOURCES), size=3, p=list(SOURCES.values())).tolist()
+def _sources(generator: np.random.Generator, shares: Mapping[str, float]) -> list[str]:
+    drawn = generator.choice(list(shares), size=3, p=list(shares.values())).tolist()
     return ["given", *[one for one in drawn if one != "given"][:2]] if "given" in drawn else drawn
 
 
 def _written(exchanges: Sequence[Exchange], generator: np.random.Generator) -> Iterator[str]:
     """What the small language model says, cold or hot."""
+    if not exchanges:
+        return
     writer = load_generator(WRITER)
     histories = [
         [
@@ -194,8 +208,9 @@ def _similar(drawn: Sequence[Exchange], pool: Sequence[Exchange]) -> list[list[s
     own, other = vectors[: len(drawn)], vectors[len(drawn) :]
     found = []
     for one, row in zip(drawn, own @ other.T, strict=True):
-        nearest = [pool[i] for i in np.argsort(-row)[:12]]
-        found.append([o.response for o in nearest if o.turns[-1] != one.turns[-1]][:8])
+        nearest = (pool[i] for i in np.argsort(-row))
+        others = (o.response for o in nearest if o.turns[-1] != one.turns[-1])
+        found.append(list(islice(others, 8)))
     return found
 
 
@@ -298,9 +313,11 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=6000)
     parser.add_argument("--batch", type=int, default=120)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-writer", action="store_true", help="draw no answers that it wrote")
     arguments = parser.parse_args()
     if arguments.what == "draw":
-        draw(arguments.folder, arguments.groups, arguments.batch, arguments.seed)
+        sources = WITHOUT_WRITER if arguments.no_writer else SOURCES
+        draw(arguments.folder, arguments.groups, arguments.batch, arguments.seed, sources)
     elif arguments.what == "draw-rated":
         draw_rated(arguments.folder, arguments.batch, arguments.seed)
     elif arguments.what == "agree":

@@ -11,8 +11,10 @@ import pytest
 
 from dialeval.errors import InputError, UsageError
 from dialeval.sample import Rating
+from dialeval.training.examples import engagement
 from dialeval.training.examples.corpora import RatedExchanges, exchanges_of
 from dialeval.training.examples.engagement import (
+    MODEL_RATINGS,
     Engaging,
     balance,
     load_engagement,
@@ -198,3 +200,19 @@ def test_the_real_sets_share_nothing_with_the_held_out_engage_set(
     }
     # DD_finetune_valid.csv has one pair of Eng_Scores_queries_gen_gtruth_replies.csv.
     assert data.left_out.by_set["engage"] >= 1
+
+
+def test_a_language_model_rated_each_of_several_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its second digit is engagement. Without the corpora only texts of its own are known."""
+    monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path))
+    records = [
+        {"turns": ["=How was it?"], "answers": ["=It rained.", "=No."], "ratings": ["343", "512"]},
+        {"turns": ["#0123456789"], "answers": ["=Not here.", "=No."], "ratings": ["111", "111"]},
+    ]
+    monkeypatch.setattr(engagement, "shipped_records", lambda: records)
+    assert read_engagement(Path(MODEL_RATINGS)) == [
+        Engaging("It rained.", ("How was it?",), 0.75, MODEL_RATINGS, "0"),
+        Engaging("No.", ("How was it?",), 0.0, MODEL_RATINGS, "0"),
+    ]

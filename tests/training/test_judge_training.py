@@ -96,6 +96,12 @@ def test_it_learns_what_a_language_model_rated(tmp_path, corpus, base, rated_by_
     assert card.scores["correlation_with_ratings_of_the_language_model"] > 0.5
 
 
+def test_it_learns_with_products_in_16_bits_too(tmp_path, corpus, base, rated_by_a_model):
+    options = {"model_rated": 30, "epochs": 6, "precision": "bfloat16"}
+    card = learn(corpus, tmp_path / "out", base, **options)
+    assert card.scores["better_of_rated_answers_preferred"] == 1.0
+
+
 def test_a_killed_training_ends_with_the_same_weights(tmp_path, corpus, base):
     learn(corpus, tmp_path / "whole", base)
     for step in (2, 5):

@@ -9,6 +9,8 @@ becomes a soft label, (rating - lowest) / (highest - lowest), in these ways:
     ConvAI 2017     `engagement`, 1 to 5, on the whole dialogue: given to both speakers' messages,
                     as Predictive Engagement does; two ratings are averaged
     engage          the fine-tuning sets of Predictive Engagement: `label`, 0 or 1, of a reply
+    model-ratings   the engagement, 1 to 5, that a language model gave to each of several answers to
+                    the same turns; it ships with dialeval (`model_ratings.py`)
 
 Messages that one speaker sent in a row are one response where the rating is that of a dialogue. A
 dialogue of fewer than four turns is not learned from: its rating says little about any of them.
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,12 +36,20 @@ from pathlib import Path
 
 import numpy as np
 
-from dialeval.datasets.locate import resolve_folder
+from dialeval.datasets.locate import find_dataset, resolve_folder
 from dialeval.errors import InputError, Problem, UsageError
 from dialeval.sample import Rating, Sample, Turn
 from dialeval.text import letters_and_digits
 from dialeval.training.card import word_count
 from dialeval.training.examples.corpora import LeftOut, RatedExchanges, is_long, known_exchanges
+from dialeval.training.examples.model_ratings import rated_groups, shipped_records
+
+MODEL_RATINGS = "model-ratings"
+"""Names the ratings of a language model among the data."""
+
+CORPORA = ("dailydialog", "empathetic", "personachat", "topical-chat", "convai2-human")
+WRITTEN = "dailydialog++"
+"""Where the texts that it rated are looked up."""
 
 QUALITIES = ("turn_rating", "eval_score", "engagement")
 OF_BOTH_SPEAKERS = ("engagement",)
@@ -127,6 +138,8 @@ def load_engagement(
 
 def read_engagement(path: Path) -> list[Engaging]:
     """Reads all rated responses of a file or a folder, or of a data set by name."""
+    if os.fspath(path) == MODEL_RATINGS:
+        return list(_rated_by_a_model())
     place = resolve_folder(path)
     if not place.is_dir():
         return list(_of_file(place, SOURCES.get(place.stem, place.stem)))
@@ -136,6 +149,15 @@ def read_engagement(path: Path) -> list[Engaging]:
     if not files:
         raise UsageError(f"{place} holds no .json file and no .csv with {','.join(LABELLED)}")
     return [one for file in files for one in _of_file(file, SOURCES.get(file.stem, place.name))]
+
+
+def _rated_by_a_model() -> Iterator[Engaging]:
+    """Yields the answers whose texts are in the corpora that are here."""
+    here = [Path(name) for name in CORPORA if find_dataset(name) is not None]
+    for number, group in enumerate(rated_groups(shipped_records(), here, find_dataset(WRITTEN))[0]):
+        for answer in group.answers:
+            target = float(answer.aspects["engagement"])
+            yield Engaging(answer.response, answer.turns, target, MODEL_RATINGS, str(number))
 
 
 def soft_label(rating: Rating) -> float | None:

@@ -37,7 +37,9 @@ class MmeEngagement(TextJudge):
 
     It learns the order of two responses of one source that are equally long, so that neither the
     source nor the length can be learned, or with `--target label` the ratings. The data are rated
-    conversations: topical-chat, convai2-human, engage, or a file of ConvAI 2017.
+    conversations: topical-chat, convai2-human, engage, or a file of ConvAI 2017; or model-ratings,
+    single answers that a language model rated, whose texts are looked up in the corpora that are
+    here.
     """
 
     name = "mme-engagement"
