@@ -18,6 +18,7 @@ from dialeval.errors import UsageError
 from dialeval.models.source import Models
 from dialeval.question import ASPECTS, Assess, Assessment
 from dialeval.sample import Turn
+from dialeval.training.examples.judge import Answered, Group
 from dialeval.training.examples.model_ratings import reference
 from dialeval.training.learners import judge_corpus
 from dialeval.training.run import train
@@ -80,8 +81,8 @@ def rated_by_a_model(monkeypatch):
     """Long answers that are rated high, against short ones."""
     records = [
         {
-            "turns": [reference(dialogue[0])],
-            "answers": [reference(dialogue[2]), "=no"],
+            "turns": [reference(dialogue[2])],
+            "answers": [reference(dialogue[3]), "=no"],
             "ratings": ["555", "111"],
         }
         for dialogue in DIALOGUES
@@ -91,9 +92,19 @@ def rated_by_a_model(monkeypatch):
 
 def test_it_learns_what_a_language_model_rated(tmp_path, corpus, base, rated_by_a_model):
     card = learn(corpus, tmp_path / "out", base, model_rated=30, epochs=6)
-    assert card.data["groups that a language model rated"] == 27
+    assert 20 <= card.data["groups that a language model rated"] < 30  # some are held out
     assert card.scores["better_of_rated_answers_preferred"] == 1.0
     assert card.scores["correlation_with_ratings_of_the_language_model"] > 0.5
+
+
+def test_what_is_held_out_stays_so_if_groups_are_added():
+    turns = [f"do you like the number {number} ?" for number in range(200)]
+    groups = [Group((Answered((said,), "yes", {}),), ()) for said in turns]
+    learned, held_out = judge_corpus._split_by_turns(groups)
+    assert 5 <= len(held_out) <= 40
+    fewer = judge_corpus._split_by_turns(groups[:100])
+    assert all(group in learned for group in fewer[0])
+    assert all(group in held_out for group in fewer[1])
 
 
 def test_it_learns_with_products_in_16_bits_too(tmp_path, corpus, base, rated_by_a_model):
