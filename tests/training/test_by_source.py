@@ -51,7 +51,7 @@ def test_where_length_says_everything_nothing_is_left_to_correlate() -> None:
 
 
 SHIPPED = Path(dialeval.__file__).parent / "adapters"
-OF_PEOPLE = {"judge-corpus-minilm-l6", "judge-minilm-l6", "judge-mpnet"}
+OF_PEOPLE = {"judge-corpus-minilm-l6", "judge-corpus-mpnet", "judge-minilm-l6", "judge-mpnet"}
 """Their cards show the correlation on each rated set, left out, also given length."""
 
 
