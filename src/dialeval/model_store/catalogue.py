@@ -491,6 +491,15 @@ _ENTRIES = (
         base="minilm-l6",
     ),
     Entry(
+        "judge-corpus-mpnet",
+        "judge",
+        "CC-BY-NC-SA-4.0",
+        "mpnet-base with adapters that learned what a language model thinks of answers",
+        Package("adapters/judge-corpus-mpnet"),
+        5_330_000,
+        base="mpnet-base",
+    ),
+    Entry(
         "judge-minilm-l6",
         "judge",
         "CC-BY-NC-SA-4.0",
@@ -503,10 +512,10 @@ _ENTRIES = (
         "judge-mpnet",
         "judge",
         "CC-BY-NC-SA-4.0",
-        "the judge that embeds with mpnet-base: nearer to people, and slower",
+        "the judge that reads and embeds with mpnet-base: nearer to people, and slower",
         Package("adapters/judge-mpnet"),
         60_000,
-        base="judge-corpus-minilm-l6",
+        base="judge-corpus-mpnet",
     ),
     Entry(
         "spacy-en-sm",
