@@ -161,8 +161,8 @@ def _split_tenth(
 
 
 def _split_by_turns(groups: Sequence[Group]) -> tuple[list[Group], list[Group]]:
-    """Returns the groups to learn from, and about a tenth to hold out: always the same ones, however
-    many are added."""
+    """Returns the groups to learn from, and about a tenth to hold out: always the same ones,
+    however many are added."""
 
     def held_out(group: Group) -> bool:
         said = "\x1f".join(group.answers[0].turns).encode("utf-8", "replace")
@@ -412,5 +412,6 @@ def predict(
     order = sorted(range(len(answers)), key=lambda i: len(answers[i][0]))
     for start in range(0, len(order), at_once):
         rows = order[start : start + at_once]
-        found[rows] = network(**padded([answers[i] for i in rows], tokenizer.pad_token_id)).float().numpy()
+        inputs = padded([answers[i] for i in rows], tokenizer.pad_token_id)
+        found[rows] = network(**inputs).float().numpy()
     return found
