@@ -85,9 +85,7 @@ def draw(
     rated_before = {tuple(record["turns"]) for record in shipped_records()}
     exchanges = []
     for name, share in CORPORA.items():
-        exchanges += _with_answers(
-            name, round(groups * share), rated_before, generator, sources
-        )
+        exchanges += _with_answers(name, round(groups * share), rated_before, generator, sources)
         print(f"{name}: {len(exchanges)} groups so far", flush=True)
     order = generator.permutation(len(exchanges))
     with (folder / "groups.jsonl").open("w", encoding="utf-8") as file:
