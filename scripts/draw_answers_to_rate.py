@@ -19,7 +19,7 @@ become hashes there, because the corpora may not be passed on.
 `draw-rated` draws 50 answers of each set that `dialeval study judge` knows, and `agree` prints
 Spearman of the rater with the mean rating of people. These ratings are never packed.
 
-The ratings that ship came in four draws. This script made the last three, with other shares in the
+The ratings that ship came in five draws. This script made the last four, with other shares in the
 first of them; the 5,228 groups of the earliest draw were made by a program that was not kept.
 """
 
