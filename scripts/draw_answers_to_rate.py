@@ -66,7 +66,7 @@ CORPORA = {"dailydialog": 0.25, "empathetic": 0.15, "personachat": 0.15, "topica
 SOURCES = {"given": 0.28, "written": 0.2, "similar": 0.37, "faulty": 0.15}
 """Where answers come from. Each group takes three of them at random."""
 WITHOUT_WRITER = {"given": 0.34, "written": 0.0, "similar": 0.47, "faulty": 0.19}
-"""The same with `--no-writer`: a language model writes a thousand answers in ten minutes."""
+"""The same with `--no-writer`: writing takes a language model far longer than all the rest."""
 
 WRITER, ENCODER = "smollm2-135m-dialogue", "minilm-l6"
 LONGEST, FEWEST_LETTERS = 6, 12

@@ -213,6 +213,6 @@ def test_a_language_model_rated_each_of_several_answers(
     ]
     monkeypatch.setattr(engagement, "shipped_records", lambda: records)
     assert read_engagement(Path(MODEL_RATINGS)) == [
-        Engaging("It rained.", ("How was it?",), 0.75, MODEL_RATINGS, "0"),
-        Engaging("No.", ("How was it?",), 0.0, MODEL_RATINGS, "0"),
+        Engaging("It rained.", ("How was it?",), 0.75, MODEL_RATINGS, "How was it?"),
+        Engaging("No.", ("How was it?",), 0.0, MODEL_RATINGS, "How was it?"),
     ]

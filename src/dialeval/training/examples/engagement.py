@@ -152,12 +152,17 @@ def read_engagement(path: Path) -> list[Engaging]:
 
 
 def _rated_by_a_model() -> Iterator[Engaging]:
-    """Yields the answers whose texts are in the corpora that are here."""
+    """Yields the answers whose texts are in the corpora that are here.
+
+    Answers to the same turns are one dialogue, which is called by its turns: what is held out does
+    not depend on what else is here.
+    """
     here = [Path(name) for name in CORPORA if find_dataset(name) is not None]
-    for number, group in enumerate(rated_groups(shipped_records(), here, find_dataset(WRITTEN))[0]):
+    for group in rated_groups(shipped_records(), here, find_dataset(WRITTEN)).groups:
         for answer in group.answers:
             target = float(answer.aspects["engagement"])
-            yield Engaging(answer.response, answer.turns, target, MODEL_RATINGS, str(number))
+            dialogue = "\x1f".join(answer.turns)
+            yield Engaging(answer.response, answer.turns, target, MODEL_RATINGS, dialogue)
 
 
 def soft_label(rating: Rating) -> float | None:

@@ -54,8 +54,7 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
     )
     precision: Literal["float32", "bfloat16"] = option(
         "float32",
-        "Multiply in this precision while learning; bfloat16 takes half the time on processors"
-        " that have it.",
+        "Multiply in this precision while learning; bfloat16 is faster on processors that have it.",
     )
     epochs: int = epochs_option(3)
     groups: int = option(8000, "Draw this many groups of answers per epoch.", low=20)
