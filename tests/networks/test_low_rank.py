@@ -15,6 +15,7 @@ from dialeval.networks.low_rank import (
     Linear,
     LowRankLinear,
     add_low_rank,
+    load_low_rank,
     low_rank_tensors,
     merge_low_rank,
 )
@@ -113,3 +114,7 @@ def test_adapters_of_another_model_are_refused(directory):
     wide = {n: torch.cat([t, t], dim=1) if n == odd else t for n, t in tensors.items()}
     with pytest.raises(UsageError, match="differs in size"):
         merge_low_rank(load(directory), wide, 3.0)
+    with pytest.raises(UsageError, match="another model"):
+        load_low_rank(trained(directory), without)
+    with pytest.raises(UsageError, match="differs in size"):
+        load_low_rank(trained(directory), wide)

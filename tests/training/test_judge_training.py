@@ -150,13 +150,24 @@ def test_an_encoder_without_segments_can_be_adapted(tmp_path, corpus):
     assert all(1.0 < rating < 5.0 for rating in assess(tmp_path / "out").ratings)
 
 
-def test_adapters_begin_with_the_encoder_as_it_is(tmp_path, corpus, base):
-    learn(corpus, tmp_path / "first", base, rank=2, epochs=1)
+def test_adapters_go_on_where_others_stopped(tmp_path, corpus, base):
     first = str(tmp_path / "first")
+    learn(corpus, first, base, rank=2, learning_rate=0.02)
+    second = learn(
+        corpus, tmp_path / "second", base, start=first, rank=2, epochs=1, learning_rate=1e-9
+    )
+    assert second.curve[0]["validation_loss"] == pytest.approx(second.curve[-1]["validation_loss"])
+    assert assess(tmp_path / "second").ratings == pytest.approx(assess(first).ratings, abs=1e-3)
+
+
+def test_adapters_begin_with_the_encoder_or_with_adapters_of_their_rank(tmp_path, corpus, base):
+    for out, rank in (("adapters", 2), ("layers", 0)):
+        learn(corpus, tmp_path / out, base, rank=rank, epochs=1)
+    for start, rank, wanted in (("adapters", 3, 2), ("adapters", 0, 2), ("layers", 2, 0)):
+        with pytest.raises(UsageError, match=f"use it with --rank {wanted}"):
+            learn(corpus, tmp_path / "second", base, start=str(tmp_path / start), rank=rank)
     with pytest.raises(UsageError, match="use it with --start ''"):
-        learn(corpus, tmp_path / "second", base, start=first, rank=2)
-    with pytest.raises(UsageError, match="holds adapters, not all layers"):
-        learn(corpus, tmp_path / "second", base, start=first)
+        learn(corpus, tmp_path / "second", base, start=base, rank=2)
 
 
 def test_an_adapter_of_another_encoder_is_no_start(tmp_path, corpus, base):

@@ -35,7 +35,7 @@ from dialeval.models.loading import (
     in_halves,
 )
 from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
-from dialeval.networks.low_rank import merge_low_rank
+from dialeval.networks.low_rank import add_low_rank, load_low_rank, merge_low_rank
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question, cannot_answer
 
 EMBEDDINGS = "encoder.embeddings."
@@ -220,8 +220,10 @@ def is_quality_judge(directory: Path) -> bool:
     )
 
 
-def load_network(directory: Path) -> tuple[QualityNetwork, Any, QualityConfig]:
-    """Network, tokenizer and configuration."""
+def load_network(
+    directory: Path, *, trainable: bool = False
+) -> tuple[QualityNetwork, Any, QualityConfig]:
+    """Network, tokenizer and configuration; `trainable`: adapters stay beside the layers."""
     config = QualityConfig.read(directory)
     encoder, tokenizer = load_encoder(config.encoder)
     network = QualityNetwork(encoder)
@@ -230,7 +232,10 @@ def load_network(directory: Path) -> tuple[QualityNetwork, Any, QualityConfig]:
     layers = {name.removeprefix("encoder."): tensor for name, tensor in tensors.items()}
     try:
         network.head.load_state_dict({n.removeprefix("head."): t for n, t in head.items()})
-        if config.rank:
+        if config.rank and trainable:
+            add_low_rank(encoder, config.rank, alpha_of(config.rank), seed=0)
+            load_low_rank(encoder, layers)
+        elif config.rank:
             merge_low_rank(encoder, layers, alpha_of(config.rank))
         else:
             kept = {n: t for n, t in encoder.state_dict().items() if n.startswith("embeddings.")}

@@ -89,6 +89,17 @@ def low_rank_tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     }
 
 
+def load_low_rank(model: torch.nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Gives the trainable paths of a model the values that `low_rank_tensors` returned."""
+    paths = low_rank_tensors(model)
+    if paths.keys() != tensors.keys():
+        raise _of_another_model(paths.keys() ^ tensors.keys())
+    for name, path in paths.items():
+        if path.shape != tensors[name].shape:
+            raise UsageError(f"these adapters belong to another model: {name} differs in size")
+        path.copy_(tensors[name])
+
+
 def merge_low_rank(
     model: torch.nn.Module,
     tensors: Mapping[str, torch.Tensor],
@@ -100,8 +111,7 @@ def merge_low_rank(
     layers = linear_layers(model, targets)
     wanted = {f"{name}.{part}" for name in layers for part in ("down", "up")}
     if wanted != tensors.keys():
-        odd = sorted(wanted ^ tensors.keys())[0]
-        raise UsageError(f"these adapters belong to another model: {odd} is on one side only")
+        raise _of_another_model(wanted ^ tensors.keys())
     with torch.no_grad():
         for name, linear in layers.items():
             down, up = tensors[f"{name}.down"].float(), tensors[f"{name}.up"].float()
@@ -114,6 +124,10 @@ def merge_low_rank(
             # A new tensor: what was here may be mapped from a file, or belong to others as well.
             merged = torch.addmm(linear.weight, up, down, alpha=scale)
             linear.weight = torch.nn.Parameter(merged, requires_grad=linear.weight.requires_grad)
+
+
+def _of_another_model(odd: Collection[str]) -> UsageError:
+    return UsageError(f"these adapters belong to another model: {min(odd)} is on one side only")
 
 
 def merged_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:

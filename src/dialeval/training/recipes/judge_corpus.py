@@ -132,7 +132,8 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         )
 
     def new_network(self) -> tuple[QualityNetwork, Any]:
-        """Returns an encoder with a new head and the layers of `start`, or the judge `start`."""
+        """Returns an encoder with a new head and the layers of `start`, or the judge `start`, whose
+        adapters must have this rank."""
         import torch
 
         from dialeval.errors import UsageError
@@ -151,15 +152,23 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         from dialeval.question import NLI_LABELS
 
         found = locate(self.start) if self.start else None
-        if self.rank and found is not None:
-            raise UsageError("--rank adapts the encoder as it is: use it with --start ''")
         if found is not None and is_quality_judge(found.directory):
-            network, tokenizer, config = load_network(found.directory)
+            network, tokenizer, config = load_network(found.directory, trainable=True)
             if config.encoder != self.model:
                 raise UsageError(f"--start {self.start}: reads with {config.encoder!r}")
-            if config.rank:
-                raise UsageError(f"--start {self.start}: holds adapters, not all layers")
+            if config.rank != self.rank:
+                raise UsageError(
+                    f"--start {self.start}: has adapters of rank {config.rank}: use it with"
+                    f" --rank {config.rank}"
+                    if config.rank
+                    else f"--start {self.start}: holds all layers: use it with --rank 0"
+                )
             return network.float(), tokenizer
+        if self.rank and found is not None:
+            raise UsageError(
+                "--rank adapts the encoder as it is: use it with --start '' or with a judge that"
+                " has adapters of this rank"
+            )
         bare, tokenizer = load_encoder(self.model)
         learned = bare
         if found is not None:
