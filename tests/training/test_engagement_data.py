@@ -210,9 +210,13 @@ def test_a_language_model_rated_each_of_several_answers(
     records = [
         {"turns": ["=How was it?"], "answers": ["=It rained.", "=No."], "ratings": ["343", "512"]},
         {"turns": ["#0123456789"], "answers": ["=Not here.", "=No."], "ratings": ["111", "111"]},
+        {"turns": ["=And now?"], "answers": ["=It snows."], "ratings": ["555"]},
     ]
     monkeypatch.setattr(engagement, "shipped_records", lambda: records)
     assert read_engagement(Path(MODEL_RATINGS)) == [
         Engaging("It rained.", ("How was it?",), 0.75, MODEL_RATINGS, "How was it?"),
         Engaging("No.", ("How was it?",), 0.0, MODEL_RATINGS, "How was it?"),
+        Engaging("It snows.", ("And now?",), 1.0, MODEL_RATINGS, "And now?"),
     ]
+    data = load_engagement([Path(MODEL_RATINGS)], rated=NOTHING)
+    assert (len(data.train) + len(data.validation), data.missing) == (3, 1)

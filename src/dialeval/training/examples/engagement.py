@@ -88,6 +88,8 @@ class EngagementData:
     train: tuple[Engaging, ...]
     validation: tuple[Engaging, ...]
     left_out: LeftOut
+    missing: int = 0
+    """Groups of answers that a language model rated, whose texts are in no corpus here."""
 
     def digest(self) -> str:
         sha = hashlib.sha256()
@@ -114,7 +116,9 @@ def load_engagement(
     per_source  learn from exactly this many responses of each source, repeated if it has fewer;
                 None: from all
     """
-    found = list(chain.from_iterable(read_engagement(path) for path in data))
+    read = [_read(path) for path in data]
+    found = [one for responses, _ in read for one in responses]
+    missing = sum(groups for _, groups in read)
     unrated, left_out = without_rated(found, known_exchanges() if rated is None else rated)
     held_out = _validation_dialogues(unrated, validation)
     validate = [one for one in unrated if (one.source, one.dialogue) in held_out]
@@ -133,36 +137,50 @@ def load_engagement(
         )
     if per_source is not None:
         learn = balance(learn, per_source, np.random.default_rng(seed))
-    return EngagementData(tuple(learn), tuple(validate), left_out)
+    return EngagementData(tuple(learn), tuple(validate), left_out, missing)
 
 
 def read_engagement(path: Path) -> list[Engaging]:
     """Reads all rated responses of a file or a folder, or of a data set by name."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[list[Engaging], int]:
+    """Returns rated responses, and how many groups of them have no text here."""
     if os.fspath(path) == MODEL_RATINGS:
-        return list(_rated_by_a_model())
+        return _rated_by_a_model()
     place = resolve_folder(path)
     if not place.is_dir():
-        return list(_of_file(place, SOURCES.get(place.stem, place.stem)))
+        return list(_of_file(place, SOURCES.get(place.stem, place.stem))), 0
     files = [
         file for file in sorted(place.iterdir()) if file.suffix == ".json" or is_labelled(file)
     ]
     if not files:
         raise UsageError(f"{place} holds no .json file and no .csv with {','.join(LABELLED)}")
-    return [one for file in files for one in _of_file(file, SOURCES.get(file.stem, place.name))]
+    sources = {file: SOURCES.get(file.stem, place.name) for file in files}
+    return [one for file, source in sources.items() for one in _of_file(file, source)], 0
 
 
-def _rated_by_a_model() -> Iterator[Engaging]:
-    """Yields the answers whose texts are in the corpora that are here.
+def _rated_by_a_model() -> tuple[list[Engaging], int]:
+    """Returns the answers whose texts are in the corpora that are here, and how many groups have
+    none.
 
     Answers to the same turns are one dialogue, which is called by its turns: what is held out does
     not depend on what else is here.
     """
     here = [Path(name) for name in CORPORA if find_dataset(name) is not None]
-    for group in rated_groups(shipped_records(), here, find_dataset(WRITTEN)).groups:
-        for answer in group.answers:
-            target = float(answer.aspects["engagement"])
-            dialogue = "\x1f".join(answer.turns)
-            yield Engaging(answer.response, answer.turns, target, MODEL_RATINGS, dialogue)
+    found = rated_groups(shipped_records(), here, find_dataset(WRITTEN))
+    return [
+        Engaging(
+            answer.response,
+            answer.turns,
+            float(answer.aspects["engagement"]),
+            MODEL_RATINGS,
+            "\x1f".join(answer.turns),
+        )
+        for group in found.groups
+        for answer in group.answers
+    ], found.missing
 
 
 def soft_label(rating: Rating) -> float | None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from dialeval.training.examples.pair_corpus import Example, ExampleSets
     from dialeval.training.run import Training
 
+NOT_HERE = "groups that a language model rated, texts not here"
+
 
 @dataclass(frozen=True, kw_only=True)
 class MmeEngagement(TextJudge):
@@ -135,6 +137,7 @@ class MmeEngagement(TextJudge):
                 **_counts("to validate on", found.validation),
                 f"{'pairs' if self.target == 'order' else 'responses'} of each source in an epoch,"
                 " at most": self.per_source or "all",
+                **({NOT_HERE: found.missing} if found.missing else {}),
                 **found.left_out.facts(),
             },
             by_source={
