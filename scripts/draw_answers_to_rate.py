@@ -1,6 +1,7 @@
 """Draws answers for a language model to rate, and packs its ratings for `train judge-corpus`.
 
     python scripts/draw_answers_to_rate.py draw FOLDER --groups 6000 --batch 120
+    python scripts/draw_answers_to_rate.py draw-graded FOLDER      # the graded answers, instead
     ... the rater reads FOLDER/batch-*.txt and writes FOLDER/ratings-*.txt ...
     python scripts/draw_answers_to_rate.py pack FOLDER
 
@@ -19,7 +20,7 @@ become hashes there, because the corpora may not be passed on.
 `draw-rated` draws 50 answers of each set that `dialeval study judge` knows, and `agree` prints
 Spearman of the rater with the mean rating of people. These ratings are never packed.
 
-The ratings that ship came in five draws. This script made the last four, with other shares in the
+The ratings that ship came in seven draws. This script made the last six, with other shares in the
 first of them; the 5,228 groups of the earliest draw were made by a program that was not kept.
 """
 
@@ -49,7 +50,7 @@ from dialeval.studies.judge import SETS
 from dialeval.text import letters_and_digits
 from dialeval.training.examples.corpora import known_exchanges, load_corpus, without_rated
 from dialeval.training.examples.faults import Exchange, spoil
-from dialeval.training.examples.judge import exchanges_of
+from dialeval.training.examples.judge import exchanges_of, graded_groups
 from dialeval.training.examples.model_ratings import (
     RATED,
     SHIPPED,
@@ -87,14 +88,37 @@ def draw(
     for name, share in CORPORA.items():
         exchanges += _with_answers(name, round(groups * share), rated_before, generator, sources)
         print(f"{name}: {len(exchanges)} groups so far", flush=True)
-    order = generator.permutation(len(exchanges))
+    _write_batches(folder, exchanges, batch, generator)
+
+
+def draw_graded(folder: Path, batch: int, seed: int) -> None:
+    """All graded answers that nobody has rated."""
+    generator = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    rated_before = {tuple(record["turns"]) for record in shipped_records()}
+    rows = []
+    for group in graded_groups():
+        turns = list(group.answers[0].turns)
+        if tuple(map(reference, turns)) not in rated_before:
+            texts = [group.answers[i].response for i in generator.permutation(len(group.answers))]
+            rows.append((turns, texts))
+    _write_batches(folder, rows, batch, generator)
+
+
+def _write_batches(
+    folder: Path,
+    groups: Sequence[tuple[list[str], list[str]]],
+    batch: int,
+    generator: np.random.Generator,
+) -> None:
+    order = generator.permutation(len(groups))
     with (folder / "groups.jsonl").open("w", encoding="utf-8") as file:
         for place in order:
-            turns, answers = exchanges[place]
+            turns, answers = groups[place]
             file.write(json.dumps({"turns": turns, "answers": answers}) + "\n")
     for number, start in enumerate(range(0, len(order), batch), start=1):
         text = "\n\n".join(
-            _shown(place, *exchanges[order[place]])
+            _shown(place, *groups[order[place]])
             for place in range(start, min(start + batch, len(order)))
         )
         (folder / f"batch-{number:03}.txt").write_text(text + "\n", encoding="utf-8")
@@ -306,7 +330,7 @@ def agree(folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["draw", "pack", "draw-rated", "agree"])
+    parser.add_argument("what", choices=["draw", "draw-graded", "pack", "draw-rated", "agree"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--groups", type=int, default=6000)
     parser.add_argument("--batch", type=int, default=120)
@@ -316,6 +340,8 @@ def main() -> None:
     if arguments.what == "draw":
         sources = WITHOUT_WRITER if arguments.no_writer else SOURCES
         draw(arguments.folder, arguments.groups, arguments.batch, arguments.seed, sources)
+    elif arguments.what == "draw-graded":
+        draw_graded(arguments.folder, arguments.batch, arguments.seed)
     elif arguments.what == "draw-rated":
         draw_rated(arguments.folder, arguments.batch, arguments.seed)
     elif arguments.what == "agree":

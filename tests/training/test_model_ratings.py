@@ -8,6 +8,7 @@ import pytest
 from training.chat_files import write_dialogues
 
 from dialeval.training.examples.corpora import known_exchanges
+from dialeval.training.examples.judge import graded_groups
 from dialeval.training.examples.model_ratings import RATED, rated_groups, reference, shipped_records
 
 DIALOGUES = [
@@ -46,6 +47,14 @@ def test_a_group_with_a_text_that_is_not_here_is_left_out_and_counted(corpus):
     known = record([reference("why 7 then")], ["=a", "=b"], ["333", "222"])
     found = rated_groups([unknown, known], [corpus], None)
     assert (len(found.groups), found.missing) == (1, 1)
+
+
+def test_graded_answers_that_come_with_dialeval_are_found_without_a_corpus():
+    graded = graded_groups()[0]
+    turns = [reference(turn) for turn in graded.answers[0].turns]
+    answers = [reference(answer.response) for answer in graded.answers]
+    found = rated_groups([record(turns, answers, ["333"] * len(answers))], [], None)
+    assert [a.response for a in found.groups[0].answers] == [a.response for a in graded.answers]
 
 
 def test_digits_become_aspects_and_preferences(corpus):

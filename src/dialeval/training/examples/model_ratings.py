@@ -2,13 +2,15 @@
 
     {"turns": ["#3f...", ...], "answers": ["#a1...", "=Nice!", ...], "ratings": ["545", "321", ...]}
 
-Two or three answers to the same turns: the one that was given, answers of chatbots of ConvAI2 and
-of small language models, answers to similar turns, stock answers. A rating has a digit from 1 to 5
-for each of `RATED`. The rater was a large language model (Claude) that was told to rate as crowd
-workers do, and that saw neither the source of an answer nor any rating of people.
+Several answers to the same turns: the one that was given, answers of chatbots of ConvAI2 and of
+small language models, answers to similar turns, stock answers; or the graded answers that come with
+dialeval (`judge.graded_groups`). A rating has a digit from 1 to 5 for each of `RATED`. The rater
+was a large language model (Claude) that was told to rate as crowd workers do, and that saw neither
+the source of an answer nor any rating of people.
 
 The corpora may not be passed on. A text of theirs is therefore a hash (`#`, see `corpora`) that is
-looked up in the corpora on this machine; other texts stand as they are (`=`). A group with a text
+looked up in the corpora on this machine, and one of the graded answers is looked up there; other
+texts stand as they are (`=`). A group with a text
 that is not found is left out and counted. No dialogue of a rated set is among them.
 `scripts/draw_answers_to_rate.py` draws the answers and packs the ratings.
 """
@@ -26,7 +28,7 @@ from typing import NamedTuple
 
 from dialeval.training.examples.corpora import load_corpus, turn_hash
 from dialeval.training.examples.daily_dialog_plus import read_written_answers
-from dialeval.training.examples.judge import Answered, Group, Preference
+from dialeval.training.examples.judge import Answered, Group, Preference, graded_groups
 
 SHIPPED = "model_ratings.jsonl.gz"
 
@@ -99,6 +101,9 @@ def _texts(wanted: set[str], corpora: Sequence[Path], written: Path | None) -> d
 
 def corpus_texts(corpora: Sequence[Path], written: Path | None) -> Iterable[str]:
     """Yields the texts that a group may refer to."""
+    for group in graded_groups():
+        yield from group.answers[0].turns
+        yield from (answer.response for answer in group.answers)
     for path in corpora:
         corpus = load_corpus(path)
         for dialogue in (*corpus.train, *corpus.validation, *corpus.test):

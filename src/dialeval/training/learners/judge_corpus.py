@@ -44,6 +44,10 @@ from dialeval.training.loop import Validation
 BAD_ANSWERS = 2
 """In each group, beside the right one."""
 
+VALIDATED = 500
+"""Groups that a language model rated that are validated on, at most: a large encoder reads ten
+answers a second, and an epoch ends with a validation."""
+
 
 @dataclass(frozen=True)
 class Material:
@@ -142,7 +146,7 @@ def load_material(
     return Material(
         corpora,
         written,
-        *_split_tenth(graded_groups(), np.random.default_rng([seed, 3])),
+        *_split_by_turns(graded_groups()),
         *_split_by_turns(rated_by_model.groups),
         rated_by_model.missing,
         sentences,
@@ -151,18 +155,9 @@ def load_material(
     )
 
 
-def _split_tenth(
-    groups: Sequence[Group], generator: np.random.Generator
-) -> tuple[list[Group], list[Group]]:
-    """Returns nine tenths to learn from, and one to hold out."""
-    order = generator.permutation(len(groups)).tolist()
-    tenth = len(order) // 10
-    return [groups[i] for i in order[tenth:]], [groups[i] for i in order[:tenth]]
-
-
 def _split_by_turns(groups: Sequence[Group]) -> tuple[list[Group], list[Group]]:
     """Returns the groups to learn from, and about a tenth to hold out: always the same ones,
-    however many are added."""
+    however many are added. Graded answers that were rated, too, are held out of both."""
 
     def held_out(group: Group) -> bool:
         said = "\x1f".join(group.answers[0].turns).encode("utf-8", "replace")
@@ -215,7 +210,9 @@ class JudgeCorpusLearner:
         self._validation = self._held_out()
         held_out = self._material.held_out_graded if graded else ()
         self._validation_graded = self._encoded(held_out)
-        self._validation_rated = self._encoded(self._material.held_out_rated if rated else ())
+        self._validation_rated = self._encoded(
+            self._material.held_out_rated[:VALIDATED] if rated else ()
+        )
 
     def parameters(self) -> Mapping[str, torch.nn.Parameter]:
         return {n: p for n, p in self.network.named_parameters() if p.requires_grad}
