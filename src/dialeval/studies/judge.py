@@ -235,7 +235,9 @@ def _by_dialogue(
     for name, printed in DIALOGUES.items():
         if name.partition("/")[0] not in setting.data:
             continue
-        samples = list(load(name, limit=MOST_DIALOGUES, seed=0))
+        samples = list(
+            load(name, limit=min(setting.limit or MOST_DIALOGUES, MOST_DIALOGUES), seed=0)
+        )
         turns, ratings = rated_dialogues(name, samples, readers, answerer, setting.progress)
         kept = [one for one in rated if shares_dialogues(one.name) != shares_dialogues(name)]
         weights = fit(kept, pairs)
