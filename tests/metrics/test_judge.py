@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dialeval.metrics.judge import JudgeMetric, assessed, reasons
+from dialeval.metrics import judge
+from dialeval.metrics.judge import (
+    JudgeMetric,
+    Term,
+    assessed,
+    dialogue_features,
+    of_dialogue,
+    reasons,
+)
 from dialeval.metrics.windows import windows
 from dialeval.question import ASPECTS, Assess, Assessment
 from dialeval.sample import Sample, Turn
@@ -87,14 +96,44 @@ def test_what_was_not_read_is_said():
     assert score.note == f"a part of a long answer was not read ({windows(LONG * 3).unread} words)"
 
 
-def test_a_dialogue_is_the_mean_and_the_best_of_what_its_system_said():
+def test_features_of_a_dialogue_are_those_of_its_turns_and_of_both_speakers():
+    dialogue = Sample("d", (*TURN.context, Turn("You, you and you?", "system")))
+    assert dialogue_features(dialogue, [2.0, 4.0], [3.0, 1.0]) == pytest.approx(
+        {
+            "mean of the turns": 3.0,
+            "best turn": 4.0,
+            "lowest novelty of a turn": 1.0,
+            "log different words of the system": math.log(3),  # you, and
+            "share of different words of the system": 2 / 5,
+            "share of the system's turns that ask": 1 / 2,
+            "log different words of the user": math.log(3),  # who, me
+        }
+    )
+
+
+def test_a_dialogue_gains_a_weight_for_each_deviation_of_a_feature_and_two_at_most(monkeypatch):
+    terms = {"mean of the turns": Term(0.5, 2.0, 1.0), "best turn": Term(0.25, 3.0, 0.1)}
+    monkeypatch.setattr(judge, "OF_DIALOGUE", terms)
+    monkeypatch.setattr(judge, "LEVEL", 3.0)
     dialogue = Sample("d", (Turn("a", "system"), *TURN.context, Turn("b", "system")))
     metric = JudgeMetric(model="m")
     assert [question.response for question in metric.ask(dialogue)] == ["You!", "b"]
     score = metric.score(dialogue, [assessment(2.0), assessment(4.0, fluency=3.0)])
-    assert score.value == pytest.approx((2 * 3.0 + 4.0) / 3)
+    assert score.value == pytest.approx(3.0 + 0.5 * 1 + 0.25 * 2)
     assert score.parts["fluency"] == 3.5
     assert score.parts["turns"] == (2.0, 4.0)
+
+
+def test_a_better_turn_makes_a_better_dialogue():
+    dialogue = Sample("d", (*TURN.context, Turn("b", "system")))
+    bad = of_dialogue(dialogue, [2.0, 2.5], [4.0, 4.0])
+    assert 1.0 <= bad < of_dialogue(dialogue, [2.0, 3.5], [4.0, 4.0]) <= 5.0
+
+
+def test_a_dialogue_without_a_user_is_rated_by_its_system_alone():
+    dialogue = Sample("d", (Turn("a b", ""), Turn("c", ""), Turn("d", "")))
+    assert "log different words of the user" not in dialogue_features(dialogue, [3.0], [3.0])
+    assert 1.0 <= of_dialogue(dialogue, [3.0, 3.0], [3.0, 3.0]) <= 5.0
 
 
 def test_who_answers_is_me_and_the_other_is_you():

@@ -248,7 +248,7 @@ def test_a_dialogue_has_the_features_of_its_systems_turns():
     rated = {"overall": Rating((2, 4), (1, 5))}
     long = Sample("a", (*said, Turn("Well", "system")), ratings=rated)
     samples = [long, Sample("b", said, ratings={"overall": Rating((5,), (1, 5))})]
-    turns, ratings = rated_dialogues("made up", samples, READERS, MadeUp())
+    _, turns, ratings = rated_dialogues("made up", samples, READERS, MadeUp())
     assert [own.shape for own in turns] == [(2, len(FEATURES) + 2), (1, len(FEATURES) + 2)]
     assert turns[0][0] == pytest.approx(turns[1][0])
     assert ratings == pytest.approx([3.0, 5.0])

@@ -18,9 +18,9 @@ Relevance, fluency and engagement are learned from ratings, too; the others from
 sentences and graded answers alone, and their scale is the judge's own. `low` and `high` are the
 interval that held nine of ten mean ratings of data sets that the judge had not seen.
 
-A dialogue as a whole is two thirds the mean of its system's turns and one third the best of them;
-its aspects are means. An answer of more than 45 words is judged in windows (`metrics/windows`): two
-thirds their mean and one third the worst of them.
+A dialogue as a whole is rated by its turns, and by how much both speakers have to say
+(`OF_DIALOGUE`); its aspects are means. An answer of more than 45 words is judged in windows
+(`metrics/windows`): two thirds their mean and one third the worst of them.
 
 An answer to nothing (no turn before it) gets no rating.
 """
@@ -33,14 +33,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dialeval.metric import Metric, Part
-from dialeval.metrics.mme import judged_turns, nothing_to_judge
+from dialeval.metrics.mme import judged_turns, nothing_to_judge, system_turns
 from dialeval.metrics.windows import by_answer, of_windows, unread, windowed, windows
 from dialeval.model_store.presets import model_option
 from dialeval.options import option
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question
 from dialeval.sample import Sample, Turn
 from dialeval.scores import PartValue, Score
-from dialeval.text import content_words
+from dialeval.text import content_words, lower_words
 
 REASONS = {
     "relevance": "does not fit what was said",
@@ -57,6 +57,34 @@ WITH_TURN = ("consistency", "novelty")
 
 LOW = 2.5
 """A rating of an aspect below it is a reason."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A feature of a whole dialogue: its weight, and what it is centred and divided by."""
+
+    weight: float
+    mean: float
+    deviation: float
+
+
+FAR = 2.0
+"""A feature counts as no further from its mean than this many deviations: a chat of two turns has
+few words."""
+
+LEVEL = 2.875
+OF_DIALOGUE: Mapping[str, Term] = {
+    "mean of the turns": Term(0.123, 2.875, 0.308),
+    "best turn": Term(0.049, 3.570, 0.391),
+    "lowest novelty of a turn": Term(0.030, 3.879, 1.051),
+    "log different words of the system": Term(0.060, 3.669, 0.422),
+    "share of different words of the system": Term(0.107, 0.584, 0.153),
+    "share of the system's turns that ask": Term(0.046, 0.341, 0.264),
+    "log different words of the user": Term(0.084, 3.268, 0.647),
+}
+"""rating of a dialogue = LEVEL + sum of weight (x - mean) / deviation, from 1 to 5.
+
+Fitted on 600 chats of ConvAI2 that a language model rated: `scripts/fit_judge_of_dialogues.py`."""
 
 Quality = Literal[
     "overall", "relevance", "fluency", "engagement", "consistency", "novelty", "politeness"
@@ -95,7 +123,8 @@ class JudgeMetric(Metric):
             for place, aspect in enumerate(ASPECTS)
         }
         ratings = {aspect: math.fsum(own) / len(own) for aspect, own in of_turns.items()}
-        ratings["overall"] = of_dialogue(of_turns["overall"])
+        if sample.response is None:
+            ratings["overall"] = of_dialogue(sample, of_turns["overall"], of_turns["novelty"])
         value, margin = ratings[self.quality], found[0].margin
         parts: dict[str, PartValue] = {
             **ratings,
@@ -133,9 +162,42 @@ class JudgeMetric(Metric):
         return {"model": self.model}
 
 
-def of_dialogue(turns: Sequence[float]) -> float:
-    """The rating of a whole dialogue by those of its system's turns: people remember the best."""
-    return (2.0 * math.fsum(turns) / len(turns) + max(turns)) / 3.0
+def of_dialogue(sample: Sample, overall: Sequence[float], novelty: Sequence[float]) -> float:
+    """Returns the rating of a whole dialogue, given those of its system's turns."""
+    features = dialogue_features(sample, overall, novelty)
+    terms = (
+        term.weight * max(-FAR, min(FAR, (features[name] - term.mean) / term.deviation))
+        for name, term in OF_DIALOGUE.items()
+        if name in features
+    )
+    return min(5.0, max(1.0, LEVEL + math.fsum(terms)))
+
+
+def dialogue_features(
+    sample: Sample, overall: Sequence[float], novelty: Sequence[float]
+) -> dict[str, float]:
+    """Returns the features of `OF_DIALOGUE`; without a user, that of the user is missing."""
+    own = set(system_turns(sample))
+    said = [lower_words(sample.context[place].text) for place in sorted(own)]
+    words = [word for turn in said for word in turn]
+    heard = {
+        word
+        for place, turn in enumerate(sample.context)
+        if place not in own
+        for word in lower_words(turn.text)
+    }
+    asking = sum("?" in sample.context[place].text for place in own)
+    features = {
+        "mean of the turns": math.fsum(overall) / len(overall),
+        "best turn": max(overall),
+        "lowest novelty of a turn": min(novelty),
+        "log different words of the system": math.log1p(len(set(words))),
+        "share of different words of the system": len(set(words)) / max(1, len(words)),
+        "share of the system's turns that ask": asking / len(own),
+    }
+    if heard:
+        features["log different words of the user"] = math.log1p(len(heard))
+    return features
 
 
 def reasons(ratings: Mapping[str, PartValue], sample: Sample) -> list[str]:

@@ -235,19 +235,19 @@ def _by_dialogue(
     for name, printed in DIALOGUES.items():
         if name.partition("/")[0] not in setting.data:
             continue
-        samples = list(
-            load(name, limit=min(setting.limit or MOST_DIALOGUES, MOST_DIALOGUES), seed=0)
-        )
-        turns, ratings = rated_dialogues(name, samples, readers, answerer, setting.progress)
+        most = min(setting.limit or MOST_DIALOGUES, MOST_DIALOGUES)
+        samples = list(load(name, limit=most, seed=0))
+        found = rated_dialogues(name, samples, readers, answerer, setting.progress)
         kept = [one for one in rated if shares_dialogues(one.name) != shares_dialogues(name)]
         weights = fit(kept, pairs)
         scale = fit_scale(kept, weights)
-        judged = [
-            of_dialogue([float(one) for one in scale.ratings(weights.judge(own))[:, 0]])
-            for own in turns
-        ]
-        found = spearman(np.array(judged), ratings)
-        rows.append((name, float(len(turns)), found, printed.learned, printed.language_model))
+        judged = []
+        for dialogue, features in zip(found.dialogues, found.turns, strict=True):
+            columns = scale.ratings(weights.judge(features)).T.tolist()
+            by_aspect = dict(zip(ASPECTS, columns, strict=True))
+            judged.append(of_dialogue(dialogue, by_aspect["overall"], by_aspect["novelty"]))
+        value = spearman(np.array(judged), found.ratings)
+        rows.append((name, float(len(judged)), value, printed.learned, printed.language_model))
     header = ("set", "dialogues", "judge", "best learned", "best LLM")
     return Table("Whole dialogues: Spearman with the mean overall rating", header, tuple(rows))
 

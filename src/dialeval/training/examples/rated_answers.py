@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -105,14 +105,23 @@ def rated_features(
     return Rated(name, features, mean_ratings(name, kept, quality), contexts, systems)
 
 
+class RatedDialogues(NamedTuple):
+    """Whole dialogues, and for each the features of its system's turns and its mean rating from 1
+    to 5."""
+
+    dialogues: Sequence[Sample]
+    turns: Sequence[Floats]
+    ratings: Floats
+
+
 def rated_dialogues(
     name: str,
     samples: Sequence[Sample],
     readers: Readers,
     answerer: Answerer,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[list[Floats], Floats]:
-    """Per whole dialogue the features of its system's turns, and the mean rating from 1 to 5."""
+) -> RatedDialogues:
+    """Asks the readers about every turn of the systems of rated dialogues."""
     asked_of = [
         (sample, [assessed(turn, readers.judge) for turn in judged_turns(sample, True)])
         for sample in samples
@@ -124,8 +133,9 @@ def rated_dialogues(
     questions = [question for _, own in kept for question in own]
     features = _features(questions, readers, answerer, progress)
     ends = np.cumsum([len(own) for _, own in kept])[:-1]
-    ratings = mean_ratings(name, [sample for sample, _ in kept], None)["overall"]
-    return np.split(features, ends), ratings
+    dialogues = [sample for sample, _ in kept]
+    ratings = mean_ratings(name, dialogues, None)["overall"]
+    return RatedDialogues(dialogues, np.split(features, ends), ratings)
 
 
 def pair_features(
