@@ -58,10 +58,12 @@ def learn(table, out, base, progress=None, **more):
     return train(recipe, table, out, checkpoint_seconds=0, progress=progress)
 
 
-@pytest.mark.parametrize("full", [True, False])
-def test_what_was_learned_is_what_the_metric_sees(tmp_path, table, base, full):
+@pytest.mark.parametrize(
+    ("full", "precision"), [(True, "float32"), (False, "float32"), (False, "bfloat16")]
+)
+def test_what_was_learned_is_what_the_metric_sees(tmp_path, table, base, full, precision):
     out = tmp_path / "mine"
-    card = learn(table, out, base, full=full)
+    card = learn(table, out, base, full=full, precision=precision)
     (accuracy,) = card.scores.values()
     assert accuracy > 0.9
     questions = [Inference(str(out), "do you like it", hint) for hint in HINTS.values()]

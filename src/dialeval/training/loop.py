@@ -86,6 +86,11 @@ def similar_batches(
     return [batches[place] for place in generator.permutation(len(batches))]
 
 
+def multiply_in(precision: str) -> torch.autocast:
+    """Matrix products are computed in this precision; all else stays in 32 bits."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
+
+
 @torch.no_grad()
 def round_to_half(learner: Learner) -> None:
     """Rounds the learned weights to 16 bits, as they are saved: the saved weights are measured."""

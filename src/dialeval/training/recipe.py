@@ -275,6 +275,13 @@ def schedule_option() -> Any:
     )
 
 
+def precision_option() -> Any:
+    return option(
+        "float32",
+        "Multiply in this precision while learning; bfloat16 is faster on processors that have it.",
+    )
+
+
 def held_out_option(default: int | None, what: str) -> Any:
     return option(default, f"Validate and test on this many {what}.", low=1)
 

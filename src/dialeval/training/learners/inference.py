@@ -15,7 +15,7 @@ import torch
 from dialeval.models.classifier import pad
 from dialeval.question import NLI_LABELS
 from dialeval.training.examples.inference import InferencePair
-from dialeval.training.loop import NetworkLearner, Validation, similar_batches
+from dialeval.training.loop import NetworkLearner, Validation, multiply_in, similar_batches
 
 if TYPE_CHECKING:
     from dialeval.training.recipes.nli import Inference
@@ -69,7 +69,9 @@ class InferenceLearner(NetworkLearner):
 
     def loss(self, batch: list[Encoded]) -> torch.Tensor:
         self.network.train()
-        return torch.nn.functional.cross_entropy(self._logits(batch), _labels(batch))
+        with multiply_in(self._recipe.precision):
+            logits = self._logits(batch)
+        return torch.nn.functional.cross_entropy(logits.float(), _labels(batch))
 
     def validate(self) -> Validation:
         probabilities = self.predict(self._validation)

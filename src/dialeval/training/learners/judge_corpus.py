@@ -39,7 +39,7 @@ from dialeval.training.examples.judge import (
     spoiled_group,
 )
 from dialeval.training.examples.model_ratings import rated_groups, shipped_records
-from dialeval.training.loop import Validation
+from dialeval.training.loop import Validation, multiply_in
 
 BAD_ANSWERS = 2
 """In each group, beside the right one."""
@@ -260,12 +260,8 @@ class JudgeCorpusLearner:
     def loss(self, batch: list[EncodedGroup]) -> torch.Tensor:
         self.network.train()
         self.network.encoder.eval()  # dropout in every block takes a third of the time
-        with self._multiplying():
+        with multiply_in(self._precision):
             return group_loss(self.network, self._tokenizer, batch)
-
-    def _multiplying(self) -> torch.autocast:
-        """The precision of matrix products; all else stays in 32 bits."""
-        return torch.autocast("cpu", torch.bfloat16, enabled=self._precision == "bfloat16")
 
     def validate(self) -> Validation:
         """Returns how often the right answer is preferred, and how well contradictions are told."""
@@ -312,7 +308,7 @@ class JudgeCorpusLearner:
 
     @torch.no_grad()
     def predict(self, answers: Sequence[Segmented]) -> np.ndarray[Any, np.dtype[np.float32]]:
-        with self._multiplying():
+        with multiply_in(self._precision):
             return predict(self.network, self._tokenizer, answers)
 
     def _held_out(self, most: int = 300) -> list[EncodedGroup]:

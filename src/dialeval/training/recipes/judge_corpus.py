@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.model_store.presets import PRESETS
 from dialeval.options import option
-from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, Settings, epochs_option
+from dialeval.training.recipe import (
+    Measures,
+    Prepared,
+    Progress,
+    Recipe,
+    Settings,
+    epochs_option,
+    precision_option,
+)
 
 if TYPE_CHECKING:
     from dialeval.models.quality_judge import QualityConfig, QualityNetwork
@@ -52,10 +60,7 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
     rank: int = option(
         0, "Train adapters of this rank, for a large encoder; 0: train all layers.", low=0
     )
-    precision: Literal["float32", "bfloat16"] = option(
-        "float32",
-        "Multiply in this precision while learning; bfloat16 is faster on processors that have it.",
-    )
+    precision: Literal["float32", "bfloat16"] = precision_option()
     epochs: int = epochs_option(3)
     groups: int = option(8000, "Draw this many groups of answers per epoch.", low=20)
     graded: int = option(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dialeval.errors import UsageError
 from dialeval.model_store.presets import PRESETS
@@ -23,6 +23,7 @@ from dialeval.training.recipe import (
     Progress,
     epochs_option,
     held_out_option,
+    precision_option,
 )
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Inference(AdapterRecipe[PreparedInference]):
         " corpora, such as dailydialog,empathetic.",
     )
     start: str = option("", "Start from the adapters in this directory, with their rank.")
+    precision: Literal["float32", "bfloat16"] = precision_option()
     epochs: int = epochs_option(3)
     pairs: int | None = option(None, "Learn from at most this many pairs.", low=1)
     batch: int = option(32, "Take this many pairs per step.", low=1)
