@@ -235,7 +235,7 @@ READERS: Registry[Reader] = Registry(
         "tencent": "dialeval.readers.corpora:TENCENT_READER",
         "xiaohuangji": "dialeval.readers.corpora:XIAOHUANGJI_READER",
         "probe": "dialeval.probe.directory:READER",
-        "holistic-run": "dialeval.probe.whole_dialogue:READER",
+        "holistic-run": "dialeval.probe.directory:HOLISTIC_READER",
         "ratings": "dialeval.rating.reader:READER",
         "label-studio": "dialeval.readers.annotations:LABEL_STUDIO",
         "argilla": "dialeval.readers.annotations:ARGILLA",

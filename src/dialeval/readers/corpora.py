@@ -86,6 +86,13 @@ from dialeval.sample import Rating, Sample, Turn
 END = "__eou__"
 
 
+def _without_nul(text: str, place: Place) -> str:
+    if "\0" not in text:
+        return text
+    place.warning("", "holds NUL: replaced by U+FFFD")
+    return text.replace("\0", "\ufffd")
+
+
 def recognises_dailydialog(source: Source) -> bool:
     text = source.text_head.lstrip()
     return not text.startswith(("{", "[")) and text.partition("\n")[0].rstrip().endswith(END)
@@ -94,9 +101,7 @@ def recognises_dailydialog(source: Source) -> bool:
 def read_dailydialog(source: Source, place: Place, options: ReadOptions) -> Iterator[Sample]:
     for position, line in source.lines(place):
         place.line = position
-        if "\0" in line:
-            place.warning("", "holds NUL: replaced by U+FFFD")
-            line = line.replace("\0", "\ufffd")
+        line = _without_nul(line, place)
         turns = [turn for text in line.split(END) if (turn := text.strip())]
         if not turns:
             if line.strip():
@@ -224,9 +229,7 @@ def _dialogues(source: Source, place: Place) -> Iterator[_Dialogue]:
         place.line = position
         if not line.strip():
             continue
-        if "\0" in line:
-            place.warning("", "holds NUL: replaced by U+FFFD")
-            line = line.replace("\0", "\ufffd")
+        line = _without_nul(line, place)
         numbered = _LINE.fullmatch(line)
         if numbered is None or (current is None and numbered[1] != "1"):
             place.error("", "expected a number and a text; the first of a dialogue is 1")
@@ -382,10 +385,7 @@ def _dialogue(ident: str, turns: list[Turn]) -> Sample:
 
 
 def _text(text: str, place: Place) -> str:
-    if "\0" in text:
-        place.warning("", "holds NUL: replaced by U+FFFD")
-        text = text.replace("\0", "\ufffd")
-    return text.strip()
+    return _without_nul(text, place).strip()
 
 
 CORNELL_READER = Reader(

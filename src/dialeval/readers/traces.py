@@ -40,7 +40,8 @@ what Python's `ConsoleSpanExporter` prints and Phoenix exports. Jaeger's downloa
 - `llm.input_messages.0.message.content`, `llm.output_messages...`, `input.value`, `output.value`
   (OpenInference).
 
-Of these spans, the dialogue is `gen_ai.conversation.id` or `session.id`; the system is `gen_ai.response.model`, `gen_ai.request.model` or `llm.model_name`.
+The dialogue of such spans is `gen_ai.conversation.id` or `session.id`; the system is
+`gen_ai.response.model`, `gen_ai.request.model` or `llm.model_name`.
 """
 
 from __future__ import annotations
