@@ -8,8 +8,8 @@ from made_up import samples
 
 import dialeval
 from dialeval.errors import UsageError
+from dialeval.probe.directory import whole_dialogues
 from dialeval.probe.plan import kind_of
-from dialeval.probe.whole_dialogue import whole_dialogues
 from dialeval.rating.design import RatingMaterial, design, evenly_spread, read_material
 from dialeval.rating.job import Job, parse_qualities
 from dialeval.sample import Sample, Turn, Variant

@@ -19,8 +19,9 @@ import pytest
 import zstandard
 
 from dialeval.errors import InputError, UsageError
-from dialeval.readers import Place, Problems, Source, decoding, load
+from dialeval.readers import Place, Problems, Source, load
 from dialeval.readers.json_stream import array_elements
+from dialeval.readers.source import BLOCK, Rejoined, decompressed
 
 from .conftest import Read
 
@@ -84,10 +85,10 @@ def test_an_archive_of_blank_lines_is_given_up_early(read: Read) -> None:
 
 
 def test_unpacked_blocks_are_bounded() -> None:
-    packed = decoding.Rejoined(zstandard.compress(b"\n" * (1 << 25)), io.BytesIO())
-    sizes = [len(block) for block in decoding.decompressed(packed)]
+    packed = Rejoined(zstandard.compress(b"\n" * (1 << 25)), io.BytesIO())
+    sizes = [len(block) for block in decompressed(packed)]
     assert sum(sizes) == 1 << 25
-    assert max(sizes) <= decoding.BLOCK
+    assert max(sizes) <= BLOCK
 
 
 def test_a_table_with_more_columns_than_a_row_can_mean_is_refused(read: Read) -> None:

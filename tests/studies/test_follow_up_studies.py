@@ -13,8 +13,7 @@ from dialeval.sample import Sample, Turn
 from dialeval.studies import full
 from dialeval.studies.comparison import PUBLISHED
 from dialeval.studies.follow_up_selection import MODEL_OF_THE_PAPER, PRAISE, TABLE_3
-from dialeval.studies.full import NAMES_OF_YEH, TABLE_2, Rival, metrics_by_model
-from dialeval.studies.full_follow_ups import FIGURE_2
+from dialeval.studies.full import FIGURE_2, NAMES_OF_YEH, TABLE_2, Rival, metrics_by_model
 from dialeval.studies.result import result_markdown, run_study
 from dialeval.studies.study import find_study
 

@@ -16,7 +16,7 @@ import dialeval  # noqa: E402
 from dialeval.agreement.coefficient import Coefficient  # noqa: E402
 from dialeval.errors import UsageError  # noqa: E402
 from dialeval.sample import Rating, Sample, Turn  # noqa: E402
-from dialeval.studies.pone_published import (  # noqa: E402  # noqa: E402
+from dialeval.studies.pone_tables import (  # noqa: E402  # noqa: E402  # noqa: E402
     SWEEPS,
     TABLE_2,
     TABLE_7,
@@ -27,9 +27,10 @@ from dialeval.studies.pone_published import (  # noqa: E402  # noqa: E402
     columns_by_system,
     people_of,
     printed_column,
+    printed_row,
+    sweep_table,
     undefined,
 )
-from dialeval.studies.pone_tables import printed_row, sweep_table  # noqa: E402
 from dialeval.studies.result import run_study, save_folder  # noqa: E402
 from dialeval.studies.study import find_study  # noqa: E402
 

@@ -12,7 +12,6 @@ from training.made_up_topics import TOPICS, Topics
 
 from dialeval.errors import UsageError
 from dialeval.studies.pone_ablation import PRINTED_COLUMN
-from dialeval.studies.pone_published import TABLE_7
 from dialeval.studies.pone_scorers import (
     BASELINE,
     FULL,
@@ -22,6 +21,7 @@ from dialeval.studies.pone_scorers import (
     check_positives,
     variants,
 )
+from dialeval.studies.pone_tables import TABLE_7
 from dialeval.studies.result import run_study
 from dialeval.studies.study import find_study
 

@@ -37,7 +37,7 @@ from dialeval.errors import UsageError, did_you_mean
 from dialeval.limits import OWN, USUAL
 from dialeval.options import split_spec
 from dialeval.pictures import save
-from dialeval.probe.directory import differences, open_probe
+from dialeval.probe.directory import HOLISTIC_SETTINGS, PROBES, differences, open_probe
 from dialeval.probe.holistic_result import (
     ASPECTS,
     HolisticResult,
@@ -48,7 +48,6 @@ from dialeval.probe.holistic_result import (
 )
 from dialeval.probe.plan import PLAIN, SampleKind, kind_of
 from dialeval.probe.probing import ProbeProgress, ProbeSummary, probe, queries_digest
-from dialeval.probe.whole_dialogue import PROBES, SETTINGS
 from dialeval.progress import Progress, usual_progress
 from dialeval.registry import make_metrics
 from dialeval.runs.run import Run, open_run
@@ -76,7 +75,7 @@ QUERIES, ANSWERS, VARIANTS, RESULT, PICTURE = (
     "result.json",
     "holistic.svg",
 )
-CONTENTS = (SETTINGS, QUERIES, PROBES, ANSWERS, VARIANTS, RESULT, PICTURE, ".lock")
+CONTENTS = (HOLISTIC_SETTINGS, QUERIES, PROBES, ANSWERS, VARIANTS, RESULT, PICTURE, ".lock")
 AUGMENTERS = ("ws", "ctg")
 """The two of section 3.3."""
 
@@ -245,9 +244,9 @@ def _check_is_holistic_or_empty(directory: Path) -> None:
 
 def _begin(directory: Path, wanted: Mapping[str, Any], overwrite: bool) -> dict[str, Any]:
     """Returns the settings of a new directory, or of the one that is gone on with."""
-    path = directory / SETTINGS
+    path = directory / HOLISTIC_SETTINGS
     if overwrite:
-        for name in (SETTINGS, QUERIES, RESULT, PICTURE):
+        for name in (HOLISTIC_SETTINGS, QUERIES, RESULT, PICTURE):
             (directory / name).unlink(missing_ok=True)
         for name in (PROBES, ANSWERS, VARIANTS):
             shutil.rmtree(directory / name, ignore_errors=True)
@@ -335,7 +334,7 @@ def _score(
         if settings["runs"].get(name) != made_of:
             shutil.rmtree(directory / name, ignore_errors=True)
             settings["runs"][name] = made_of
-            write_json(directory / SETTINGS, settings)
+            write_json(directory / HOLISTIC_SETTINGS, settings)
         runs[name] = score(
             own,
             chosen,

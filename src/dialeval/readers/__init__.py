@@ -2,18 +2,15 @@
 
 | you look for | file |
 |---|---|
-| how a file is found, opened and read | `load.py`, `detect.py`, `source.py`, `decoding.py` |
+| how a file is found, opened and read | `load.py`, `detect.py`, `source.py` |
 | what a reader is, how it reports problems | `reader.py`, `fields.py`, `ratings.py` |
 | what records are kept in | `containers.py`, `json_stream.py`, `plain_csv.py`, `arrow.py` |
 | our own fields, prompts and completions | `plain_record.py`, `plain_jsonl.py` |
-| chats: OpenAI, Anthropic, ShareGPT, WildChat, LMSYS | `chat.py`, `messages.py` |
-| exports of ChatGPT and Claude, batches of OpenAI | `exports.py` |
-| traces: Langfuse, LangSmith | `traces.py` |
-| spans: OpenTelemetry, OpenInference | `opentelemetry.py` |
+| chats: OpenAI, Anthropic, ShareGPT, WildChat, LMSYS, ChatGPT, Claude | `chat.py`, `messages.py` |
+| traces: Langfuse, LangSmith, OpenTelemetry, OpenInference | `traces.py` |
 | text with names | `transcript.py` |
 | rated sets | `rated.py` (FED, USR, GRADE, DSTC10, ...), `holistic.py`, `convai.py` |
-| corpora | `corpora.py` (DailyDialog, EmpatheticDialogues, PersonaChat, Topical-Chat) |
-| more corpora | `pair_corpora.py` (Cornell, Tencent, Xiaohuangji) |
+| corpora: DailyDialog, Topical-Chat, Cornell, Tencent, ... | `corpora.py` |
 | `data check`, `data convert` | `check.py`, `convert.py` |
 """
 

@@ -21,11 +21,10 @@ from dataclasses import dataclass, field, replace
 
 from dialeval.errors import InputError, Problem
 from dialeval.limits import Limits
-from dialeval.readers.decoding import UTF16_MARKS
 from dialeval.readers.json_stream import json_records
 from dialeval.readers.load import Samples
 from dialeval.readers.reader import KEPT_PROBLEMS, Place, Problems, ReadOptions, UnreadableError
-from dialeval.readers.source import Source, Span
+from dialeval.readers.source import UTF16_MARKS, Source, Span
 from dialeval.registry import READERS
 from dialeval.sample import Sample
 

@@ -1,4 +1,4 @@
-"""HolisticEval's Tables 2 to 8 (Pang et al., ACL 2020).
+"""HolisticEval's Tables 2 to 8 and Figures 1 to 3 (Pang et al., ACL 2020): metrics against people.
 
 Tables 3 and 4 hold three kinds of rows against the ratings of ten people: a language model as it
 is, the same tuned to dialogues, and (Table 3) RUBER with BERT; below them the raters themselves.
@@ -19,6 +19,12 @@ of answers with the mean rating; Table 6 holds each rater against the mean of th
 the variance over the raters of a group, averaged over the groups.
 
 Table 8 is read off the released predictions, where they can be used, and by the inference model.
+
+The human axis of the figures goes from 0 to 1, with noise of N(0, 0.05^2) on it, as the caption of
+Figure 1 says.
+Figures 1 and 2 show coherence and fluency by the language models of the tables, as Eq. 1 has
+them. Figure 3 shows the n-gram entropy of groups that your own raters rated (`--set FILE`), one
+panel for each kind of groups and each n; its numbers are those of Table 5.
 """
 
 from __future__ import annotations
@@ -35,6 +41,7 @@ from dialeval.agreement.raters import human_variance, leave_one_out
 from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.metrics.diversity import HOLISTIC_EVAL, ngram_entropy
+from dialeval.pictures import Drawing, scatter_plot, small_multiples
 from dialeval.probe.plan import kind_of
 from dialeval.registry import make_metric
 from dialeval.sample import Sample
@@ -418,4 +425,139 @@ STUDY = Study(
     differs=DIFFERS,
     cost="five minutes",
     measure=measure,
+)
+
+
+NOISE = 0.05
+"""The standard deviation of the jitter on human ratings, in the caption of Figure 1."""
+
+
+UNIT = (0.0, 1.0)
+
+
+def unit(values: Sequence[float | None], scale: tuple[float, float]) -> list[float]:
+    """Ratings from 0 to 1, as section 4.5 has them; NaN where there is none."""
+    low, high = scale
+    return [float("nan") if value is None else (value - low) / (high - low) for value in values]
+
+
+def measure_figures(setting: Setting) -> Findings:
+    chosen_models(setting)
+    groups = rated_groups(setting.sets)
+    measured: list[Measured] = []
+    panels: dict[str, list[Drawing]] = {}
+    files = score_files(setting) if "holistic" in setting.data else {}
+    for number, scored in enumerate(files.values(), 1):
+        human = unit(scored.human, (1.0, 5.0))
+        for who, by, values in scored.columns:
+            if who == RUBER or not by.endswith("mode=paper"):
+                continue
+            (r,) = correlations(values, human, names=("pearson",)).values()
+            what = f"Figure {number}, {who}: Pearson"
+            measured.append(Measured(what, r.value, by, r.n, r.reason))
+            if setting.draw:
+                title = f"{who.removeprefix('GPT-2 ')} ({by.partition(',')[0]})"
+                printed = TABLES[scored.quality][1][who].split()[0]
+                panels.setdefault(f"figure-{number}", []).append(
+                    _panel(values, human, title, scored.quality, r.value, printed, UNIT)
+                )
+    known = {number.what: number.printed for number in published_entropies("Figure 3")}
+    for group, samples in groups.items():
+        human = unit([s.ratings["diversity"].mean for s in samples], _scale(samples))
+        for n in ORDERS:
+            rows = entropy_rows("Figure 3", group, n, samples, human)
+            measured += rows
+            if setting.draw:
+                values = entropies(samples, n)
+                printed = known.get(rows[0].what, "")
+                panels.setdefault("figure-3", []).append(
+                    _panel(values, human, f"{group}, {n}-grams", "entropy", rows[0].value, printed)
+                )
+    drawings = {
+        name: small_multiples(some, columns=3 if name == "figure-3" else 2, title=_TITLES[name])
+        for name, some in panels.items()
+    }
+    notes = []
+    if not groups:
+        measured += quoted_entropies("Figure 3")
+        notes.append("Figure 3 is quoted, not run: --set FILE takes rated groups.")
+    if not files:
+        notes.append("Figures 1 and 2 are quoted, not run: dialeval data get holistic")
+    whole = small_multiples(list(drawings.values()), columns=1) if drawings else None
+    pictures = {f"{name}.svg": drawing for name, drawing in drawings.items()}
+    return Findings(measured, notes, drawing=whole, pictures=pictures)
+
+
+_TITLES = {
+    "figure-1": "Figure 1: context coherence and human ratings",
+    "figure-2": "Figure 2: response fluency and human ratings",
+    "figure-3": "Figure 3: n-gram entropy and human ratings",
+}
+
+
+def _panel(
+    values: Sequence[float | None],
+    human: Sequence[float],
+    title: str,
+    label: str,
+    r: float | None,
+    printed: str,
+    x_range: tuple[float, float] | None = None,
+) -> Drawing:
+    """`printed` is the paper's r. Panels of one figure have the same `x_range`."""
+    x = [float("nan") if value is None else value for value in values]
+    shown = "r is undefined" if r is None else f"r = {r:.2f}"
+    if printed:
+        shown += f"; in the paper {printed}"
+    return scatter_plot(
+        x,
+        human,
+        title=title,
+        x_label=label,
+        y_label="human rating",
+        note=shown,
+        x_range=x_range,
+        y_range=UNIT,
+        y_noise=NOISE,
+    )
+
+
+def _scale(samples: Sequence[Sample]) -> tuple[float, float]:
+    scale = samples[0].ratings["diversity"].scale
+    if scale is not None:
+        return scale
+    values = [v for s in samples for v in s.ratings["diversity"].values if v is not None]
+    return min(values), max(values)
+
+
+FIGURES = Study(
+    name="holistic-figures",
+    paper=HOLISTIC_EVAL,
+    cited=CITED,
+    repeats="HolisticEval, Figures 1 to 3: metrics against people, drawn as in the paper",
+    needs=NEEDS,
+    models=(UNTUNED, TUNED, INFERENCE),
+    takes_sets=True,
+    draws=True,
+    published=(
+        *(
+            Published(
+                f"Figure {number}, {who}: Pearson",
+                TABLES[quality][1][who].split()[0],
+                TABLES[quality][0],
+                must_match=False,
+            )
+            for number, quality in ((1, "coherence"), (2, "fluency"))
+            for who in (WITHOUT, WITH)
+        ),
+        *published_entropies("Figure 3"),
+    ),
+    differs=(
+        DIFFERS[0],
+        "Figure 3 and Table 5 rest on ratings of diversity that were not released: --set FILE takes"
+        " groups that your own raters rated.",
+        "Which axis is which is not said in the paper: here the metric is across, people are up.",
+    ),
+    cost="five minutes",
+    measure=measure_figures,
 )

@@ -34,23 +34,6 @@ from dialeval.registry import make_metric
 from dialeval.sample import Sample
 from dialeval.studies import pone_scorers
 from dialeval.studies.comparison import SHOWN
-from dialeval.studies.pone_published import (
-    SWEEPS,
-    TABLE_2,
-    TABLE_3,
-    TABLE_7,
-    TABLE_8,
-    TABLE_9,
-    Column,
-    PrintedTable,
-    aspects_of,
-    average_gain,
-    cell_of,
-    columns_by_system,
-    columns_of,
-    mean_over,
-    undefined,
-)
 from dialeval.studies.pone_scorers import (
     BASELINE,
     CORPUS,
@@ -65,13 +48,28 @@ from dialeval.studies.pone_scorers import (
 )
 from dialeval.studies.pone_tables import (
     RULES,
+    SWEEPS,
+    TABLE_2,
+    TABLE_3,
+    TABLE_7,
+    TABLE_8,
+    TABLE_9,
+    Column,
+    PrintedTable,
     Scores,
+    aspects_of,
+    average_gain,
     cases_table,
+    cell_of,
+    columns_by_system,
+    columns_of,
     complete_table,
     correlation_table,
     kappa_table,
+    mean_over,
     negatives_table,
     sweep_table,
+    undefined,
 )
 from dialeval.studies.rated_runs import load_rated_sets, sampling_notes, unusable
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study

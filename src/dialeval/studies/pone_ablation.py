@@ -24,17 +24,6 @@ from dialeval.errors import UsageError
 from dialeval.runs.table import count
 from dialeval.studies import pone_scorers
 from dialeval.studies.comparison import SHOWN
-from dialeval.studies.pone_published import (
-    HUMAN_MAX,
-    TABLE_7,
-    Cell,
-    Column,
-    cell_of,
-    columns_of,
-    mean_over,
-    people_of,
-    undefined,
-)
 from dialeval.studies.pone_scorers import (
     AUGMENTED,
     BASELINE,
@@ -50,6 +39,17 @@ from dialeval.studies.pone_scorers import (
     seed_directories,
     suffix,
     validation_accuracies,
+)
+from dialeval.studies.pone_tables import (
+    HUMAN_MAX,
+    TABLE_7,
+    Cell,
+    Column,
+    cell_of,
+    columns_of,
+    mean_over,
+    people_of,
+    undefined,
 )
 from dialeval.studies.rated_runs import LoadedSet, load_rated_sets, unusable
 from dialeval.studies.study import Data, Findings, Measured, Published, Setting, Study, Table
