@@ -155,7 +155,7 @@ def holistic(
                 stage=stage,
             )
     except KeyboardInterrupt:
-        say(f"\nStopped. {out} holds the results so far: repeat the command to resume.", stderr=True)
+        say(f"\nStopped. {out} holds the results: repeat the command to resume.", stderr=True)
         raise typer.Exit(130) from None
     if as_json:
         typer.echo(json.dumps(result.to_record(), indent=2))

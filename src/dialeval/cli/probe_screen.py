@@ -134,8 +134,9 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
         return
     gaps = summary.gaps
     if gaps.diversity or gaps.consistency or gaps.variants:
+        samples = count(gaps.diversity + gaps.consistency, "sample")
         say(
-            f"Missing because of the failures: {count(gaps.diversity + gaps.consistency, 'sample')},"
+            f"Missing because of the failures: {samples},"
             f" and {count(gaps.variants, 'answer')} in other samples."
             " Repeat the command to ask them again.",
             style="yellow",

@@ -36,7 +36,7 @@ def watch(
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Look once and exit, for use in cron.")
+        bool, typer.Option("--once", help="Look for new files once and exit (for cron).")
     ] = False,
     every: Annotated[
         float, typer.Option(min=0.1, help="Look for new files at this interval, in seconds.")
