@@ -122,7 +122,7 @@ def test_the_names_that_common_joins_are_shown(dialeval):
         (["fit", "RUN", "-m", "lenght"], "Did you mean 'length'"),
         (["fit", "RUN", "-m", "chrf"], "has no metric 'chrf'"),
         (["fit", "RUN", "--map", "nope"], "it is literal, common, or a JSON file"),
-        (["fit", "RUN", "--card", "x.md"], "--card holds the numbers of --leave-one-out"),
+        (["fit", "RUN", "--card", "x.md"], "--card needs the numbers of --leave-one-out"),
         (["fit", "RUN", "--leave-one-out"], "there must be another"),
         (["fit", "RUN", "RUN"], "is given twice"),
         (["show", "nope"], "no weights 'nope' come with this dialeval"),

@@ -71,10 +71,10 @@ def test_get_shows_size_and_licence_and_then_fetches(dialeval, data, fed):
     assert done.code == 0
     assert "1 file, 0.0 MB, from 127.0.0.1" in done.err
     assert "licence: not stated (Mehri & Eskenazi 2020a; https://github.com" in done.err
-    assert "not asking, as standard input is no terminal" in done.err
+    assert "not asking, because standard input is not a terminal" in done.err
     assert done.out == f"fed: {data / 'rated' / 'fed'}\n"
     assert (data / "rated/fed/fed_data.json").read_bytes() == RECORD
-    assert dialeval("data", "get", "fed").out.endswith("(was here)\n")
+    assert dialeval("data", "get", "fed").out.endswith("(already installed)\n")
     assert len(fed.asked) == 1
 
 
@@ -135,7 +135,7 @@ def test_a_copy_is_taken_with_a_warning_about_other_bytes(dialeval, data, tmp_pa
     (tmp_path / "copy/fed_data.json").write_bytes(RECORD)
     done = dialeval("data", "get", "fed", "--from", str(tmp_path / "copy"))
     assert done.code == 0
-    assert "not the file that dialeval knows: fed_data.json: sha256" in done.err
+    assert "differs from the file that dialeval knows: fed_data.json: sha256" in done.err
     assert (data / "rated/fed/fed_data.json").read_bytes() == RECORD
 
 

@@ -248,7 +248,7 @@ def test_models_check_without_a_name_checks_all_that_are_here(dialeval, monkeypa
     monkeypatch.setattr(inventory, "list_models", lambda: [*there, *absent])
     monkeypatch.setattr(inventory, "verify", lambda name: True)
     done = dialeval("models", "check")
-    assert done.out.splitlines() == [f"{one.name}: as it should be" for one in there]
+    assert done.out.splitlines() == [f"{one.name}: undamaged" for one in there]
     monkeypatch.setattr(inventory, "list_models", lambda: absent)
     done = dialeval("models", "check")
     assert (done.code, "dialeval models get --preset default" in done.err) == (2, True)

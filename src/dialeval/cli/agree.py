@@ -41,15 +41,15 @@ def agree(
         list[str],
         argument(
             metavar="RUN",
-            help="Name one or more runs; or, with --scores, one file of ratings or one run on rated"
-            " data; or a database of dialeval rate, if runs were rated.",
+            help="Name one or more runs. With --scores, name one file of ratings or one run on"
+            " rated data. If people rated runs, you can name the database of dialeval rate.",
         ),
     ],
     scores: Annotated[
         list[Path] | None,
         option(
-            help="Join these scores to the ratings by id: a run, a file of dialeval export, or a"
-            " table (CSV, TSV, JSON lines, Parquet) with a column id and one column per metric."
+            help="Join these scores to the ratings by id. Name a run, a file of dialeval export, or"
+            " a table (CSV, TSV, JSON lines, Parquet) with a column id and one column per metric."
             " Repeat for several."
         ),
     ] = None,
@@ -65,23 +65,23 @@ def agree(
     by: Annotated[
         Literal["turn", "system", "within-item", "within-system"],
         typer.Option(
-            help="Choose what is correlated. turn: all samples together. system: the means of the"
-            " systems. within-item, within-system: the answers to each item or of each system; the"
-            " correlations are averaged."
+            help="Choose what is correlated. turn: the scores and ratings of all samples. system:"
+            " the means of the systems. within-item, within-system: the samples of each item or"
+            " system separately; the correlations are averaged."
         ),
     ] = "turn",
     target: Annotated[
         str,
         typer.Option(
-            help="Compare with the mean rating, with one rater (rater:NAME or rater:2), or with"
+            help="Correlate with the mean rating, with one rater (rater:NAME or rater:2), or with"
             " max-over-raters: PONE's rule, the largest correlation with any rater."
         ),
     ] = "mean",
     test: Annotated[
         Literal["williams", "perm-both"] | None,
         option(
-            help="Test whether one metric is better than another: each pair on the same samples,"
-            " with Holm's correction. Also prints clusters."
+            help="Test whether one metric is better than another. The test compares each pair on"
+            " the same samples, with Holm's correction, and prints clusters."
         ),
     ] = None,
     coefficient: Annotated[
@@ -95,7 +95,8 @@ def agree(
         bool,
         typer.Option(
             "--relations",
-            help="Correlate metrics with each other and qualities with each other instead.",
+            help="Correlate metrics with each other, and qualities with each other, instead of"
+            " metrics with qualities.",
         ),
     ] = False,
     out: Annotated[
@@ -103,8 +104,8 @@ def agree(
         option(
             "--out",
             "-o",
-            help="Also write the table of a paper, metrics down and qualities across (.tex, .md,"
-            " .html), or all numbers (.csv).",
+            help="Also write a table for a paper, with one row per metric and one column per"
+            " quality (.tex, .md, .html), or all numbers (.csv).",
         ),
     ] = None,
     plot: Plot = None,
@@ -132,8 +133,9 @@ def agree(
     raters: rating_NAME_1, rating_NAME_2) or in columns that --rating names. It can also be a run on
     rated samples.
 
-    --plot draws a scatter plot for one metric and one quality, or if you name both with --metric
-    and --quality; otherwise bars with intervals; with --relations, matrices.
+    --plot draws a scatter plot if there is one metric and one quality, or if you name them with
+    --metric and --quality. Otherwise it draws bars with intervals. With --relations, it draws
+    matrices.
     """
     import dialeval
     from dialeval.cli.show_agreement import show_agreement, show_rankings, show_relations

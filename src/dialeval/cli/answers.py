@@ -15,7 +15,7 @@ from dialeval.errors import UsageError
 if TYPE_CHECKING:
     from dialeval.report.answers import RankedAnswer, RankedAnswers
 
-RunDirectory = Annotated[str, argument(metavar="RUN", help="Name a run.")]
+RunDirectory = Annotated[str, argument(metavar="RUN", help="Name the run to read.")]
 Metric = Annotated[
     str | None,
     option(
@@ -24,7 +24,7 @@ Metric = Annotated[
 ]
 By = Annotated[
     Literal["system"] | None,
-    option("--by", help="Show this many answers of each system instead of all systems together."),
+    option("--by", help="Show -n answers of each system, not -n answers of all systems together."),
 ]
 Number = Annotated[int, typer.Option("-n", min=1, help="Show this many answers.")]
 Page = Annotated[Path | None, option("--page", help="Write the answers as one HTML file.")]

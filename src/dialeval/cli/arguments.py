@@ -53,8 +53,8 @@ Columns = Annotated[
     list[str] | None,
     option(
         "--map",
-        help="Say where a field is: FIELD=PATH, such as response=output.content, prompt=question or"
-        " messages=conversation.",
+        help="Read a field from this column or path, given as FIELD=PATH, such as"
+        " response=output.content, prompt=question or messages=conversation. Repeat for several.",
     ),
 ]
 RatingColumns = Annotated[
@@ -91,8 +91,8 @@ LargestRecord = Annotated[
     typer.Option(
         "--largest-record",
         min=1,
-        help="Refuse records of more than this many million characters, and tables with columns"
-        " or cells in proportion.",
+        help="Refuse records of more than this many million characters. The limits for the columns"
+        " and cells of tables change in proportion.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -114,8 +114,8 @@ Workers = Annotated[
     option(
         "--workers",
         min=1,
-        help="Use this many threads for resampling. The result does not depend on it. Default: one"
-        " per core, at most four.",
+        help="Use this many threads for resampling. The number does not change the result. Default:"
+        " one per core, at most four.",
     ),
 ]
 
@@ -136,7 +136,7 @@ def load_samples(
     from dialeval.readers import load
 
     if seed is not None and limit is None:
-        raise UsageError("--seed chooses a random selection: say with --limit how large")
+        raise UsageError("--seed selects samples at random: add --limit N to set their number")
     return load(
         *files,
         format=format,
@@ -199,7 +199,7 @@ EstimateOnly = Annotated[
     bool,
     typer.Option(
         "--estimate",
-        help="Print how many requests and tokens openai: models would take, and ask nothing.",
+        help="Print how many requests and tokens openai: models would need, and send nothing.",
     ),
 ]
 CountedReplies = Annotated[
@@ -207,7 +207,8 @@ CountedReplies = Annotated[
     option(
         "--samples",
         min=1,
-        help="Count this many replies to each question, for a server without log-probabilities.",
+        help="Ask each question this many times and count the replies, for a server without"
+        " log-probabilities.",
     ),
 ]
 MaxRequests = Annotated[
@@ -217,19 +218,19 @@ MaxRequests = Annotated[
     ),
 ]
 MaxTokens = Annotated[
-    int | None, option(min=0, help="Start no request after this many tokens of openai: models.")
+    int | None, option(min=0, help="Send no request after this many tokens of openai: models.")
 ]
 PriceIn = Annotated[
-    float | None, option(min=0.0, help="Price of a million tokens that are sent, to show costs.")
+    float | None, option(min=0.0, help="Price of a million tokens sent, to show costs.")
 ]
 PriceOut = Annotated[
-    float | None, option(min=0.0, help="Price of a million tokens that come back.")
+    float | None, option(min=0.0, help="Price of a million tokens received, to show costs.")
 ]
 Concurrency = Annotated[
-    int | None, option(min=1, help="Ask openai: models this many questions at once.")
+    int | None, option(min=1, help="Ask openai: models at most this many questions at once.")
 ]
 KeyEnv = Annotated[
-    str | None, option(help="Take the API key for openai: models from this environment variable.")
+    str | None, option(help="Read the API key for openai: models from this environment variable.")
 ]
 
 # How `probe` and `holistic` ask a chatbot.
@@ -238,9 +239,9 @@ Queries = Annotated[
     list[str],
     option(
         "--queries",
-        help="Ask the queries of this file: one query per line; dialogues, of which the last user"
-        " turn is asked, and of chat logs every one; or a file of `dialeval augment`. Repeat for"
-        " several.",
+        help="Ask the queries of this file. It holds one query per line, or dialogues (the query"
+        " is the last user turn; in chat logs, every user turn), or the output of `dialeval"
+        " augment`. Repeat for several.",
     ),
 ]
 AskedAtOnce = Annotated[
@@ -253,7 +254,7 @@ AskedAtOnce = Annotated[
     ),
 ]
 Timeout = Annotated[
-    float, typer.Option(min=0.01, help="Give up an attempt after this many seconds.")
+    float, typer.Option(min=0.01, help="Wait for a reply at most this many seconds.")
 ]
 Retries = Annotated[
     int | None,
@@ -270,13 +271,13 @@ SystemKeyEnv = Annotated[
         " OPENAI_API_KEY, if it is set.",
     ),
 ]
-AugmenterSeed = Annotated[int | None, option(help="Use this seed in the augmenters.")]
+AugmenterSeed = Annotated[int | None, option(help="Seed of the augmenters.")]
 QueryLimit = Annotated[int | None, option("--limit", min=1, help="Take at most this many queries.")]
 QuerySystemPrompt = Annotated[
     Literal["leave-out", "facts"],
     typer.Option(
-        help="Leave out the system prompts of chat logs in --queries, or keep them as facts: the"
-        " system then gets the prompt of the log."
+        help="Leave out the system prompts of chat logs in --queries, or keep them as facts, which"
+        " the system then gets as its prompt."
     ),
 ]
 
@@ -338,5 +339,5 @@ def show_spent(spent: Mapping[str, Any]) -> None:
     cost = f", cost {spent['cost']:.4g}" if "cost" in spent else ""
     say(
         f"{spent['requests']:,} requests, {spent['tokens_in']:,} tokens sent,"
-        f" {spent['tokens_out']:,} received{cost}; {spent['kept']:,} responses kept from before"
+        f" {spent['tokens_out']:,} received{cost}; {spent['kept']:,} stored responses reused"
     )

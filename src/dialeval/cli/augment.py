@@ -40,8 +40,8 @@ def augment(
         option(
             "--with",
             "-w",
-            help="Choose how to make variants: ws (synonyms from WordNet), eda (random edits), ctg"
-            " (a generator), random (other queries of the file, a baseline), with options after a"
+            help="Make variants by ws (synonyms from WordNet), eda (random edits), ctg (a"
+            " generator), or random (other queries of the file, a baseline). Options follow a"
             " colon: ws:mode=released, eda:variants=4, ctg:method=sample,top_k=10. Repeat for"
             " several.",
         ),
@@ -64,7 +64,7 @@ def augment(
     map: Columns = None,
     limit: QueryLimit = None,
     seed: Annotated[
-        int, typer.Option(min=0, help="Use this seed; the same seed gives the same variants.")
+        int, typer.Option(min=0, help="Seed of the variants: the same seed gives the same ones.")
     ] = 0,
     skip_bad: SkipBad = False,
     system_prompt: SystemPrompt = "leave-out",
@@ -75,11 +75,11 @@ def augment(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Write queries in other words.
+    """Write variants of queries in other words.
 
-    Each query is the last turn of the user. It gets variants, which `dialeval probe` asks a chatbot
-    to see how its answers vary. Variants that equal the query or another variant are left out and
-    counted.
+    The query of a dialogue is the last turn of the user. `dialeval probe` asks a chatbot the
+    variants, to see how its answers vary. Variants that equal the query or another variant are left
+    out and counted.
     """
     import dialeval
     from dialeval.cli.show import show_warnings

@@ -77,8 +77,8 @@ def compare(
         Literal["id", "item", "context", "dialogue"] | None,
         option(
             help="Join samples by this key. Default: the first of id, item and context that the"
-            " runs share. dialogue: the turns of a dialogue count as one, with their mean; use it"
-            " for live chats, and if few dialogues have many turns."
+            " runs share. dialogue: average the turns of each dialogue; use it for live chats, or"
+            " if a few dialogues have many turns."
         ),
     ] = None,
     worst: Annotated[
@@ -107,7 +107,7 @@ def compare(
         bool,
         typer.Option(
             "--fail-if-unsure",
-            help="Let --fail-if-worse exit with 1 also if the data do not show that the drop is"
+            help="Let --fail-if-worse also exit with 1 if the data cannot show that the drop is"
             " within the margin.",
         ),
     ] = False,
@@ -139,7 +139,7 @@ def compare(
     concurrency: Concurrency = None,
     key_env: KeyEnv = None,
     pairs: Annotated[
-        bool, typer.Option("--pairs", help="Show every pair of more than two sides.")
+        bool, typer.Option("--pairs", help="Show every pair of more than two runs or systems.")
     ] = False,
     plot: Plot = None,
     rounds: Annotated[int, typer.Option(min=99, help="Number of resampling rounds.")] = (9999),
@@ -153,9 +153,10 @@ def compare(
 ) -> None:
     """Compare runs or systems: which is better on which metric, and is it significant?
 
-    Samples are joined. A paired permutation test with Holm's correction for the number of tests
-    gives p, and a paired bootstrap gives the intervals. With --fail-if-worse the verb decides, says
-    so in one sentence, and exits with 1 if the new version is worse.
+    The command joins the samples of the runs. p comes from a paired permutation test, with Holm's
+    correction for the number of tests; the intervals come from a paired bootstrap. With
+    --fail-if-worse, the command prints a decision in one sentence, and exits with 1 if the new
+    version is worse.
     """
     from dialeval.agreement.comparison import compare as compare_runs
     from dialeval.cli.show_agreement import show_comparison
@@ -175,15 +176,17 @@ def compare(
         if metric or worst or decided or plot or pairs or join == "dialogue":
             raise UsageError(
                 "--judge compares answers, not scores: leave out --metric, --worst,"
-                " --fail-if-worse and what belongs to it, --plot, --pairs and --join dialogue"
+                " --fail-if-worse and its options, --plot, --pairs and --join dialogue"
             )
         _compare_with_judge(runs, judge, join, system or (), asked, as_json, quiet)
         return
     if any(one is not None for one in asked.values()):
-        raise UsageError("samples, limits, prices and keys of servers are for --judge: add it")
+        raise UsageError(
+            "--samples, limits, prices and keys of servers need --judge: add --judge MODEL"
+        )
     check_picture(plot)
     if junit and not fail_if_worse:
-        raise UsageError("--junit writes what --fail-if-worse decides: add it")
+        raise UsageError("--junit writes the decisions of --fail-if-worse: add --fail-if-worse")
     summary = None if github_summary is None else _summary_file(github_summary)
     with counting_bar("comparing", quiet=quiet or as_json) as progress:
         found = compare_runs(
@@ -312,11 +315,11 @@ def _show_preferences(found: Preferences) -> None:
     answered = found.asked - found.unanswered
     if found.unanswered:
         say(
-            f"left out: {found.unanswered} of {found.asked} pairs, as the model replied with"
+            f"left out: {found.unanswered} of {found.asked} pairs, because the model replied with"
             " neither 1 nor 2"
         )
     say(
         f"position bias: in {found.bias:.0%} of {answered} pairs the two orders disagree and"
-        f" count as a tie; {found.prefers_first} of them favour what stands first"
+        f" count as a tie; in {found.prefers_first} of them the model prefers the first answer"
     )
     show_spent(found.spent)

@@ -27,7 +27,8 @@ app = typer.Typer(
 Weights = Annotated[
     str,
     argument(
-        metavar="WEIGHTS", help="Name a file of `compose fit`, or weights that come with dialeval."
+        metavar="WEIGHTS",
+        help="Name a file of dialeval compose fit, or weights that come with dialeval.",
     ),
 ]
 
@@ -58,19 +59,20 @@ def fit(
     power: Annotated[
         Literal["1", "2", "3", "adaptive"],
         typer.Option(
-            help="Raise correlations to this power: the higher, the more the best metrics count."
-            " adaptive chooses it so that the largest weight is between 1/3 and 1/2."
+            help="Raise correlations to this power. A higher power gives more weight to the best"
+            " metrics. adaptive: choose a power so that the largest weight is between 1/3 and 1/2."
         ),
     ] = "2",
     sample: Annotated[
-        int, typer.Option(min=3, help="Correlate N samples of each data set, at random.")
+        int, typer.Option(min=3, help="Correlate this many random samples of each data set.")
     ] = 300,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random samples.")] = 0,
     map: Annotated[
         str,
         typer.Option(
-            help="Name qualities as in the data (literal), join names of the same quality (common;"
-            " see `compose names`), or read the names from a JSON file."
+            help="Choose the names of qualities. literal: as in the data. common: join different"
+            " names of the same quality (see: dialeval compose names). FILE: read the names from"
+            " this JSON file."
         ),
     ] = "literal",
     prior: Annotated[
@@ -94,9 +96,9 @@ def fit(
     scale: Annotated[
         Literal["quartile", "percentile", "minmax", "best"] | None,
         typer.Option(
-            help="Put metrics that do not range from 0 to 1 on a scale: from the 25th to the 75th"
-            " percentile, from the 1st to the 99th, or from the smallest to the largest value."
-            " best: choose by leaving out each data set in turn.",
+            help="Scale metrics that do not range from 0 to 1. quartile: from the 25th to the 75th"
+            " percentile. percentile: from the 1st to the 99th. minmax: from the smallest to the"
+            " largest value. best: choose a scale by leaving out each data set in turn.",
             show_default="minmax",
         ),
     ] = None,
@@ -110,7 +112,7 @@ def fit(
         bool,
         typer.Option(
             "--leave-one-out",
-            help="Also leave out each data set once: fit on the others and try on it.",
+            help="Also leave out each data set once: fit on the others, and test on it.",
         ),
     ] = False,
     card: Annotated[
@@ -121,9 +123,10 @@ def fit(
 ) -> None:
     """Fit the weights of a composition on rated runs, for each quality.
 
-    Sub-metrics that agree with people on a quality get weight for it; see `compose show`. Score
-    with them: `dialeval score FILE -m mme-crs:weights=crs.json,quality=QUALITY`, one of the names
-    in the data, or with --map common also `relevance` and the like.
+    A sub-metric that agrees with people on a quality gets a high weight for this quality; `dialeval
+    compose show` prints the weights. To score with them, use `dialeval score FILE -m
+    mme-crs:weights=crs.json,quality=QUALITY`. QUALITY is a name in the data, or with --map common
+    also a common name such as relevance.
     """
     from dialeval import compose as library
     from dialeval.cli.terminal import counting_bar, say
@@ -131,7 +134,7 @@ def fit(
     from dialeval.storage import write_text
 
     if card and not leave_one_out:
-        raise UsageError("--card holds the numbers of --leave-one-out: add it")
+        raise UsageError("--card needs the numbers of --leave-one-out: add --leave-one-out")
     with counting_bar("leaving out", quiet=quiet or as_json) as progress:
         found = library.fit(
             runs,
@@ -204,8 +207,8 @@ def show(
         _print(correlation_lines(composition, chosen), texts=2)
         if not quiet:
             say(
-                "Spearman of each metric on its scale, on the samples that were drawn: a scale is"
-                " clipped at its ends, so that dialeval agree may find other numbers.",
+                "Spearman of each scaled metric, on the samples that were drawn. Scales are"
+                " clipped at their ends, so dialeval agree may print different numbers.",
                 style="dim",
             )
     if not quiet:
@@ -224,10 +227,10 @@ def apply(
     quality: Annotated[str, typer.Option(help="Use the weights of this quality.")] = "overall",
     quiet: Quiet = False,
 ) -> None:
-    """Compose the columns of an existing run, without asking any model.
+    """Compose the scores of an existing run, without asking any model.
 
-    The command writes a table of scores by id. Compare it with people: `dialeval agree RUN
-    --scores FILE.csv`.
+    The command writes a table of scores by id. Compare the scores with people by `dialeval agree
+    RUN --scores FILE.csv`.
     """
     from dialeval.cli.terminal import harmless_output, say
     from dialeval.compose.evidence import apply_composition, scores_table
@@ -247,7 +250,7 @@ def apply(
         say(f"{there:,} of {len(scores):,} samples have a score", stderr=True)
         if out is not None:
             command = shlex.join(["dialeval", "agree", str(run), "--scores", str(out)])
-            say(f"wrote {out}. If people rated these samples: {command}", stderr=True)
+            say(f"wrote {out}. If people rated these samples, try: {command}", stderr=True)
 
 
 @app.command()

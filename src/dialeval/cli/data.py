@@ -65,8 +65,8 @@ def data(context: typer.Context, as_json: Json = False) -> None:
         for d, state in ((one.dataset, one.state) for one in listed)
     ]
     print_table(header, rows)
-    say(f"\nThey are looked for in {data_directory()} (DIALEVAL_DATA).")
-    say("dialeval data show NAME says more, dialeval data get NAME fetches.")
+    say(f"\ndialeval looks for data sets in {data_directory()} (DIALEVAL_DATA).")
+    say("Describe one: dialeval data show NAME. Fetch one: dialeval data get NAME.")
 
 
 @app.command()
@@ -116,13 +116,13 @@ def get(
     name: Name,
     source: Annotated[
         Path | None,
-        option("--from", help="Copy it from this folder or file instead of downloading it."),
+        option("--from", help="Copy the data set from this folder or file; download nothing."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Download without asking.")] = False,
     accept_changed: Annotated[
         bool,
         typer.Option(
-            "--accept-changed", help="Keep files even if their sha256 differs from the known one."
+            "--accept-changed", help="Keep a file even if its sha256 differs from the known one."
         ),
     ] = False,
     as_json: Json = False,
@@ -151,7 +151,7 @@ def get(
         if not yes and sys.stdin.isatty():
             typer.confirm("Fetch it?", abort=True, err=True)
         elif not yes and not quiet:
-            say("not asking, as standard input is no terminal", stderr=True)
+            say("not asking, because standard input is not a terminal", stderr=True)
     with fetch_bar(quiet=quiet or as_json) as progress:
         if source is not None:
             done = copy_from(dataset, source, part, progress=progress)
@@ -168,9 +168,9 @@ def _tell(name: str, done: Fetched) -> None:
     from dialeval.datasets.entries import find_entry
     from dialeval.datasets.fetch import by_hand_advice
 
-    say(f"{name}: {done.folder}" + ("" if done.added else " (was here)"))
+    say(f"{name}: {done.folder}" + ("" if done.added else " (already installed)"))
     for changed in done.changed:
-        say(f"not the file that dialeval knows: {changed}", stderr=True, style="yellow")
+        say(f"differs from the file that dialeval knows: {changed}", stderr=True, style="yellow")
     if done.absent:
         advice = by_hand_advice(find_entry(name)[0], done.absent)
         say(f"still missing: {advice}", stderr=True, style="yellow")
@@ -190,7 +190,7 @@ def check(
 ) -> None:
     """List the problems of files as FILE:LINE: FIELD: PROBLEM, and exit with 2 if there is one.
 
-    Similar problems share a line with their number. --json lists each.
+    The command prints similar problems on one line, with their number. --json lists each problem.
     """
     from dialeval.cli.show import show_check_report
     from dialeval.cli.terminal import progress_bar

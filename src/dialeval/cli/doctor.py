@@ -23,19 +23,19 @@ def doctor(
         str | None,
         option(
             metavar="MODEL",
-            help="Ask this language model ten stored questions again: does it rate as it did, the"
-            " same twice, and alike in other words?",
+            help="Ask this language model to rate ten bundled answers. Check that its ratings are"
+            " the same as before, the same twice in a row, and similar with other wordings.",
         ),
     ] = None,
     samples: CountedReplies = None,
     key_env: KeyEnv = None,
     as_json: Json = False,
 ) -> None:
-    """Check the installation, or every byte of some runs.
+    """Check the installation, or every byte of runs.
 
-    An installation passes if all parts are present and undamaged, and give the bundled example the
-    stored scores. A run passes if its files have the digests that its manifest names, and its means
-    are those of its scores.
+    The installation passes if all parts are present and undamaged, and if the bundled example gets
+    the stored scores. A run passes if its files match the digests in its manifest, and if its means
+    match its scores.
     """
     import dialeval
     from dialeval.cli.terminal import print_table, say

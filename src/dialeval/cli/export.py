@@ -21,10 +21,9 @@ def export(
     to: Annotated[
         str | None,
         option(
-            help="Choose the format: csv, jsonl or parquet; for a run also latex, markdown, dstc10"
-            " (dialogue_id and one score), or one for another tool: langfuse, argilla, mlflow or"
-            " wandb; for ratings also answers (one row per answer). Default: by the name of the"
-            " file, else csv."
+            help="Choose the format: csv, jsonl or parquet. For a run also: latex, markdown, dstc10"
+            " (dialogue_id and one score), langfuse, argilla, mlflow or wandb. For ratings also:"
+            " answers (one row per answer). Default: by the name of the file, else csv."
         ),
     ] = None,
     out: Annotated[
@@ -40,16 +39,16 @@ def export(
         bool,
         typer.Option(
             "--raw",
-            help="Leave text unchanged, although spreadsheets may run cells that begin with =, +,"
-            " - or @.",
+            help="Leave text unchanged. Spreadsheets may then run cells that begin with =, +, - or"
+            " @.",
         ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write the scores of a run, or collected ratings, for other programs.
 
-    Ratings are written as samples with one number per rater, without attention checks and second
-    showings. dialeval raters, agree --scores and score read this form.
+    The command writes ratings as samples with one number per rater, without attention checks and
+    repeated dialogues. dialeval raters, agree --scores and score read this form.
     """
     import dialeval
     from dialeval.cli.terminal import harmless_output, say

@@ -44,7 +44,9 @@ def holistic(
         ),
     ],
     queries: Queries,
-    out: Annotated[Path, option("--out", "-o", help="Store everything in this directory.")],
+    out: Annotated[
+        Path, option("--out", "-o", help="Store answers, scores and picture in this directory.")
+    ],
     augment: Annotated[
         list[str] | None,
         option(
@@ -64,18 +66,22 @@ def holistic(
         ),
     ] = None,
     preset: Annotated[
-        str, option(help="Take the models of this preset: paper (those of the papers) or default.")
+        str, option(help="Use the models of this preset: paper (those of the papers) or default.")
     ] = "",
     paraphrases: Annotated[
         int,
         typer.Option(
             min=1,
-            help="For self-consistency, ask this many variants of each augmenter after the answer.",
+            help="For self-consistency, ask this many variants of each augmenter after the first"
+            " answer.",
         ),
     ] = 1,
     calibration: Annotated[
         Path | None,
-        option(help="Use the scale of coherence and fluency of this earlier directory."),
+        option(
+            help="Use the scales of coherence and fluency from this directory of an earlier"
+            " command."
+        ),
     ] = None,
     set: Annotated[
         list[str] | None,
@@ -86,7 +92,10 @@ def holistic(
     ] = None,
     name: Annotated[
         list[str] | None,
-        option(help="Show the systems under these names, one for each, in their order."),
+        option(
+            help="Show a system under this name in tables. Repeat the option once for each system,"
+            " in their order."
+        ),
     ] = None,
     concurrency: AskedAtOnce = None,
     timeout: Timeout = 60.0,
@@ -106,10 +115,10 @@ def holistic(
 ) -> None:
     """Judge chatbots by coherence, fluency, diversity and self-consistency (HolisticEval).
 
-    The command asks each system the queries, variants in their place, and variants after the
-    answers, and scores all four metrics on these dialogues. It prints a row for each system and
-    the correlations between the metrics, and draws DIR/holistic.svg. Repeat the command to resume;
-    with one more system, it joins the others.
+    The command asks each system the queries, then variants in place of the queries, and variants
+    after the first answers. It computes all four metrics on these dialogues, prints a row for each
+    system and the correlations between the metrics, and draws DIR/holistic.svg. Repeat the command
+    to resume it, or with one more system to add this system.
     """
     import dialeval
     from dialeval.cli.terminal import counting_bar, say
@@ -146,7 +155,7 @@ def holistic(
                 stage=stage,
             )
     except KeyboardInterrupt:
-        say(f"\nStopped. {out} holds what is done: repeat the command to resume.", stderr=True)
+        say(f"\nStopped. {out} holds the results: repeat the command to resume.", stderr=True)
         raise typer.Exit(130) from None
     if as_json:
         typer.echo(json.dumps(result.to_record(), indent=2))

@@ -49,7 +49,7 @@ def models(context: typer.Context, as_json: Json = False) -> None:
         right=[5],
     )
     say("\nFetch: dialeval models get NAME, or --preset default.", style="dim")
-    say("A metric takes any other model, too: a directory, or a hub id.", style="dim")
+    say("A metric also takes any other model of its kind: a directory or a hub id.", style="dim")
 
 
 def _state(model: Listed) -> str:
@@ -100,16 +100,16 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Read every byte of installed models, and compare their hashes."""
+    """Read every byte of models, and compare the hashes with the known ones."""
     from dialeval.cli.terminal import say
     from dialeval.model_store.locate import list_models, verify
 
     here = [m.name for m in list_models() if m.is_here or m.damage] if not names else []
     if not names and not here:
-        raise UsageError("no model is here. Fetch some: dialeval models get --preset default")
+        raise UsageError("no model is installed. Fetch some: dialeval models get --preset default")
     for name in names or here:
         known = verify(name)
-        say(f"{name}: {'as it should be' if known else 'no hashes are known of it'}")
+        say(f"{name}: {'undamaged' if known else 'no known hashes to compare'}")
 
 
 @app.command()
@@ -118,12 +118,12 @@ def card(
         str,
         argument(
             metavar="NAME",
-            help="Show the card of this model, or of this directory of dialeval train.",
+            help="Show the card of this model, or of the model in this directory.",
         ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Show how a trained part was made: data, licence, command, settings, scores."""
+    """Show the card of a trained model: data, licence, command, settings, scores."""
     from dialeval.cli.terminal import harmless_output
     from dialeval.model_store.catalogue import find_entry
     from dialeval.model_store.locate import entry_directory, locate
@@ -133,7 +133,7 @@ def card(
     directory = (entry and entry_directory(entry)) or locate(name).directory
     if not (directory / "card.json").is_file():
         raise UsageError(
-            f"{name} has no card: only what dialeval train made has one. What it is: dialeval"
+            f"{name} has no card: only models that dialeval train made have one. See: dialeval"
             " models"
         )
     file = directory / ("card.json" if as_json else "card.md")

@@ -45,23 +45,24 @@ def probe(
         list[str] | None,
         option(
             "--with",
-            help="Make variants by ws, eda or ctg, with options after a colon; random takes"
-            " other queries of the file. Repeat for several. Default: ws, unless the queries have"
-            " variants.",
+            help="Make variants by ws, eda, ctg or random (other queries of the file), with options"
+            " after a colon (see: dialeval augment --help). Repeat for several. Default: ws, unless"
+            " the queries have variants.",
         ),
     ] = None,
     protocol: Annotated[
         Literal["diversity", "consistency", "both", "holistic"],
         typer.Option(
-            help="Choose what to ask. diversity: each variant instead of the query. consistency: a"
-            " variant after the query and its answer. holistic: both, for each augmenter by itself,"
-            " and the first answers as samples (see: dialeval holistic)."
+            help="Choose what to ask. diversity: each variant in place of the query. consistency: a"
+            " variant after the query and its answer. both: diversity and consistency. holistic:"
+            " both, separately for each augmenter, with the first answers as samples (see: dialeval"
+            " holistic)."
         ),
     ] = "both",
     paraphrases: Annotated[
         int,
         typer.Option(
-            min=1, help="For consistency, ask this many variants of each query after the answer."
+            min=1, help="For consistency, ask this many variants of each query after its answer."
         ),
     ] = 1,
     set: Annotated[
@@ -92,14 +93,14 @@ def probe(
 ) -> None:
     """Ask a chatbot the same things in other words, and store its answers.
 
-    Every exchange is stored at once. Repeat the command to resume an interrupted probe and to ask
-    failed questions again. Afterwards use dialeval score DIR -m diversity -m consistency -o RUN,
-    and dialeval show RUN.
+    The command stores every exchange immediately. Repeat it to resume an interrupted probe, and to
+    ask failed questions again. Afterwards use dialeval score DIR -m diversity -m consistency -o
+    RUN, and dialeval show RUN.
 
-    A cmd: command gets a line {"messages": [{"role": "user", "content": "Hi!"}]} on its standard
-    input for each question, and answers with one line {"reply": "Hello!"}; it writes everything
-    else to standard error. A replay: file has lines {"messages": [...], "reply": "..."}. See
-    docs/probing.md, section Systems.
+    For each question, a cmd: command gets one line {"messages": [{"role": "user", "content":
+    "Hi!"}]} on its standard input. It answers with one line {"reply": "Hello!"}, and writes
+    everything else to standard error. A replay: file has lines {"messages": [...], "reply": "..."}.
+    See docs/probing.md, section Systems.
     """
     import dialeval
     from dialeval.cli.probe_screen import asking_bar, show_summary
@@ -146,8 +147,8 @@ def show(
         Path,
         argument(
             metavar="RUN",
-            help="Show this run of `dialeval score PROBE -m diversity -m consistency -o RUN`, or a"
-            " probe that was not scored.",
+            help="Show this run of `dialeval score PROBE -m diversity -m consistency -o RUN`, or"
+            " this probe without scores.",
         ),
     ],
     top: Annotated[int, typer.Option(min=1, help="Show at most this many queries.")] = 10,
@@ -155,8 +156,8 @@ def show(
         Literal["worst", "diversity", "consistency", "file"],
         typer.Option(
             help="Choose the order. worst: contradictions first, then the answers that vary least."
-            " diversity, consistency: lowest first. file: as they were asked. Variation is"
-            " measured by dispersion, or else by normalised entropy."
+            " diversity, consistency: lowest score first. file: the order of the questions."
+            " Variation is measured by dispersion, or else by normalised entropy."
         ),
     ] = "worst",
     full: Annotated[bool, typer.Option("--full", help="Show long answers in full.")] = False,

@@ -126,7 +126,7 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
         say("No question was answered.", stderr=True, style="red")
     elif not summary.scorable:
         say(
-            "Nothing can be scored: of no query are there two answers to compare.",
+            "Nothing can be scored: no query has two answers to compare.",
             stderr=True,
             style="red",
         )
@@ -134,10 +134,11 @@ def show_summary(summary: ProbeSummary, quiet: bool) -> None:
         return
     gaps = summary.gaps
     if gaps.diversity or gaps.consistency or gaps.variants:
+        samples = count(gaps.diversity + gaps.consistency, "sample")
         say(
-            f"The failures leave {count(gaps.diversity + gaps.consistency, 'sample')} out and"
-            f" {count(gaps.variants, 'answer')} missing in others."
-            " The same command asks them again.",
+            f"Missing because of the failures: {samples},"
+            f" and {count(gaps.variants, 'answer')} in other samples."
+            " Repeat the command to ask them again.",
             style="yellow",
         )
     made = ", ".join(f"{n:,} of {name}" for name, n in summary.samples.items() if n)
@@ -151,7 +152,7 @@ def show_failures(summary: ProbeSummary) -> None:
     """Prints what went wrong in a probe, with examples and advice."""
     if summary.damaged:
         told = count(summary.damaged, "recorded exchange")
-        say(f"{told} had been damaged: asked again", stderr=True, style="yellow")
+        say(f"damaged and asked again: {told}", stderr=True, style="yellow")
     for failure in summary.failures:
         say(f"{failure.count:,} failed: {failure.reason}", stderr=True, style="yellow")
         for example in failure.examples:
@@ -161,8 +162,8 @@ def show_failures(summary: ProbeSummary) -> None:
     if summary.cut:
         replies = "1 reply is" if summary.cut == 1 else f"{summary.cut:,} replies are"
         say(
-            f"{replies} not whole: the server stopped at its limit of tokens. A larger one:"
-            " --set max_tokens=N, with --overwrite",
+            f"{replies} not whole: the server reached its token limit. To raise the limit:"
+            " --set max_tokens=N --overwrite",
             stderr=True,
             style="yellow",
         )
@@ -173,7 +174,7 @@ def show_queries(queries: Sequence[ProbedQuery], top: int, full: bool = False) -
     for number, query in enumerate(queries[:top], 1):
         _show_query(number, query, _whole if full else shortened)
     if len(queries) > top:
-        say(f"... and {_queries(len(queries) - top)} more: --top", style="dim")
+        say(f"... and {_queries(len(queries) - top)} more (see: --top)", style="dim")
 
 
 def shortened(text: str) -> str:

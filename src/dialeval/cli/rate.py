@@ -37,15 +37,16 @@ def rate(
         list[str] | None,
         argument(
             metavar="FILE",
-            help="Name files or folders of dialogues, data sets, or runs. Without any, resume the"
-            " job in --db.",
+            help="Rate these files or folders of dialogues, data sets, or runs. Without a name,"
+            " resume the job in --db.",
         ),
     ] = None,
     qualities: Annotated[
         str | None,
         option(
             help="Rate these qualities, each on its scale: overall:1-5,natural:1-3. The default"
-            f" scale is 1-5. Default: {DEFAULT_QUALITIES}; with --compare, which is better."
+            f" scale is 1-5. Default: {DEFAULT_QUALITIES}; with --compare, only which answer is"
+            " better."
         ),
     ] = None,
     describe: Annotated[
@@ -56,8 +57,8 @@ def rate(
         option(
             min=1,
             max=10_000,
-            help="Number of raters; each gets a link. A larger number later adds raters. Default:"
-            " 3.",
+            help="Number of raters; each gets a link. Repeat the command with a larger number to"
+            " add raters. Default: 3.",
         ),
     ] = None,
     per_item: Annotated[
@@ -80,7 +81,9 @@ def rate(
     checks: Annotated[
         float,
         typer.Option(
-            min=0, max=1, help="Share of attention checks (nonsense), relative to the dialogues."
+            min=0,
+            max=1,
+            help="Number of attention checks (nonsense), as a share of the number of dialogues.",
         ),
     ] = DEFAULT_SHARE,
     duplicates: Annotated[
@@ -98,7 +101,9 @@ def rate(
     ] = None,
     host: Annotated[
         str,
-        typer.Option(help="Listen on this address. Any but loopback is open to other machines."),
+        typer.Option(
+            help="Listen on this address. Other machines can reach any address but loopback."
+        ),
     ] = "127.0.0.1",
     port: Port = 8000,
     name: HostNames = None,
@@ -116,14 +121,16 @@ def rate(
     limit: Annotated[
         int | None,
         option(
-            min=1, help="Rate N dialogues of each file or run, at random; with --compare, N pairs."
+            min=1,
+            help="Select this many dialogues of each file or run at random; with --compare, this"
+            " many pairs.",
         ),
     ] = None,
     spread: Annotated[
         str,
         option(
             metavar="METRIC",
-            help="Choose the dialogues of --limit evenly over the range of this metric of the run,"
+            help="Select the dialogues of --limit evenly over the range of this metric of the run,"
             " from its lowest to its highest score.",
         ),
     ] = "",
@@ -144,7 +151,7 @@ def rate(
 ) -> None:
     """Let people rate dialogues, or choose the better of two answers, in their browsers.
 
-    The command prints a link for each rater and one for the organiser, who sees progress,
+    The command prints a link for each rater and one for the organiser. The organiser sees progress,
     attention and agreement. Every answer is on the disk before the page says "saved". Ctrl-C stops
     the server; repeat the command to resume the job. Afterwards use dialeval raters ratings.db,
     dialeval agree ratings.db --scores RUN, or dialeval export ratings.db -o ratings.jsonl.
@@ -205,7 +212,7 @@ def _tell(started: Started, organiser: str, raters: dict[str, str], quiet: bool)
     if not quiet:
         for remark in started.remarks:
             say(remark, stderr=True, style="yellow")
-        done = "New job" if started.is_new else "Going on with the job"
+        done = "New job" if started.is_new else "Resumed the job"
         say(f"{done} in {started.store.address.shown}. Organiser:\n\n    {organiser}\n")
         say("Raters, one link each:\n")
     for name, link in list(raters.items())[:MOST_PRINTED]:

@@ -21,7 +21,7 @@ def report(
         list[str],
         argument(
             metavar="RUN",
-            help="Name a run, or several runs to show side by side, the old one first.",
+            help="Show this run, or several runs side by side, the old one first.",
         ),
     ],
     out: Annotated[
@@ -36,11 +36,13 @@ def report(
         int,
         typer.Option(
             min=1,
-            help="Show at most this many dialogues: the best, the worst and a random part. Tables"
-            " and plots use all.",
+            help="Show at most this many dialogues: the best, the worst and a random selection."
+            " Tables and plots use all dialogues.",
         ),
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random part and of all tests.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the random selection and of all tests.")
+    ] = 0,
     rounds: Annotated[
         int, typer.Option(min=99, help="Number of rounds of the permutation tests and bootstraps.")
     ] = 1999,

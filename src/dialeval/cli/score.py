@@ -66,13 +66,13 @@ def score(
         list[str] | None,
         option(
             metavar="METRIC",
-            help="Let this metric join a finished run, which is named in place of the files."
-            " Nothing is scored again. Repeat for several.",
+            help="Add this metric to a finished run, and score nothing again. Name the run in place"
+            " of the files. Repeat for several.",
         ),
     ] = None,
     calibration: Annotated[
         Path | None,
-        option(help="Use the scales of this earlier run, so that scores can be compared."),
+        option(help="Use the scales of this earlier run, so that you can compare the scores."),
     ] = None,
     preset: Annotated[
         str,
@@ -88,8 +88,8 @@ def score(
         str,
         typer.Option(
             metavar="[local|ray]",
-            help="Choose where to score. ray: on several workers, on this machine or on a cluster."
-            " The run is the same.",
+            help="Choose where to score. local: in this process. ray: on several workers, on this"
+            " machine or on a cluster. The run is the same.",
         ),
     ] = "local",
     ray_address: Annotated[
@@ -129,8 +129,9 @@ def score(
 ) -> None:
     """Score dialogues with one or more metrics.
 
-    Every assistant turn or response in the files gets a score from every metric. The table shows a
-    row per system. -o stores the run; repeat the command to resume it after an interruption.
+    Every answer of the assistant gets a score from every metric. The command prints a table with
+    the mean scores of each system. -o stores the run; repeat the command to resume an interrupted
+    run.
     """
     import dialeval
     from dialeval.cli.imports import leave_out_pandas, put_off_meta_kernels
@@ -151,8 +152,8 @@ def score(
         reading = (format, map, rating, scale, limit, seed, skip_bad, system_prompt != "leave-out")
         if metric or out or estimate or any(reading) or len(files) != 1:
             raise UsageError(
-                "--add takes one finished run, and neither -m, -o, --estimate nor options of"
-                f" reading: dialeval score --add {add[0]} RUN"
+                "--add takes one finished run. Leave out -m, -o, --estimate and the options for"
+                f" reading files: dialeval score --add {add[0]} RUN"
             )
         with progress_bar("scoring", quiet=quiet or as_json) as update:
             run = dialeval.add_metrics(
@@ -201,7 +202,7 @@ def score(
     # Without -m the parts are the sub-judgements of the judge.
     _show(run, place, parts or (not metric and not as_json), as_json, quiet)
     if out is None and not (quiet or as_json):
-        say("\nNothing was kept. Add -o runs/NAME to keep the run.", style="dim")
+        say("\nThe run was not stored. Add -o runs/NAME to store it.", style="dim")
 
 
 def _is_built_in(metric: str) -> bool:
@@ -217,7 +218,7 @@ def _check_server_is_asked(metrics: Sequence[Metric]) -> None:
 
     if not any(is_server(model) for metric in metrics for model in metric.models().values()):
         raise UsageError(
-            "limits, prices and keys are for metrics that ask a server, and none of"
+            "limits, prices and keys need a metric that asks a server, and none of"
             f" {', '.join(metric.label for metric in metrics)} does. Name one:"
             " -m llm-judge:model=openai:http://localhost:8000/v1#NAME"
         )

@@ -36,7 +36,7 @@ def show_answers(counts: Mapping[str, int]) -> None:
         )
     if damaged := counts.get("damaged"):
         say(
-            f"{count(damaged, 'answer')} in the cache had been damaged: asked again",
+            f"damaged in the cache and asked again: {count(damaged, 'answer')}",
             stderr=True,
             style="yellow",
         )

@@ -58,7 +58,7 @@ def show_rankings(rankings: Sequence[MetricRanking]) -> None:
 
 def show_relations(found: Sequence[Relations]) -> None:
     if not found:
-        say("no two metrics or qualities to relate")
+        say("there are no two metrics or qualities to correlate")
     for one in found:
         table = relations_table(one)
         say(table.title)
@@ -112,7 +112,7 @@ def show_comparison(comparison: Comparison, every_pair: bool) -> None:
             say()
             say(
                 f"{comparison.significant:,} of {comparison.tested:,} differences between two of"
-                " them are real after Holm: --pairs shows which",
+                " them are significant after Holm's correction: --pairs shows which",
                 style="bold",
             )
             _show_decisions(comparison)

@@ -29,7 +29,7 @@ def study(
         list[str] | None,
         typer.Argument(
             metavar="[SYSTEM]...",
-            help="Name more chatbots after --systems, as in --systems bots/*.",
+            help="Also ask these chatbots after --systems, as in --systems bots/*.",
             show_default=False,
         ),
     ] = None,
@@ -65,8 +65,8 @@ def study(
         list[str] | None,
         typer.Option(
             "--positives",
-            help="Also learn from right responses made in this way: ctg:model=DIR (what a generator"
-            " says; add method=beam for its beams), if the study trains. Repeat for several.",
+            help="Also train with right responses from this generator, if the study trains scorers:"
+            " ctg:model=DIR samples, ctg:model=DIR,method=beam takes beams. Repeat for several.",
             show_default=False,
         ),
     ] = None,
@@ -74,7 +74,7 @@ def study(
         int,
         typer.Option(
             min=0,
-            help="Learn from this many pairs, if the study trains scorers.",
+            help="Train scorers with this many pairs, if the study trains scorers.",
             show_default=False,
         ),
     ] = 0,
@@ -90,8 +90,8 @@ def study(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Learn from these dialogues instead of the study's own, if the study trains"
-            " scorers; chatbots answer their test queries.",
+            help="Train scorers on these dialogues instead of the study's own, if the study trains"
+            " scorers. Chatbots answer the test queries of these dialogues.",
             show_default=False,
         ),
     ] = None,
@@ -108,8 +108,8 @@ def study(
         list[str] | None,
         typer.Option(
             "--raters",
-            help="Read what people said of the answers from this file: ratings.db of `dialeval"
-            " rate`, or any rated file. Repeat for several.",
+            help="Read the ratings of the answers from this file: ratings.db of `dialeval rate`, or"
+            " any rated file. Repeat for several.",
             show_default=False,
         ),
     ] = None,
@@ -117,7 +117,7 @@ def study(
         bool,
         typer.Option(
             "--sweep",
-            help="Also train scorers with other values of t and k, for tables and, with -o,"
+            help="Also train scorers with other values of t and k, and add tables and, with -o,"
             " pictures (study pone).",
         ),
     ] = False,
@@ -125,7 +125,7 @@ def study(
         int,
         typer.Option(
             min=0,
-            help="Draw this many answers of each set, if the study takes a part of them.",
+            help="Select this many answers of each set at random, if the study accepts a limit.",
             show_default=False,
         ),
     ] = 0,
@@ -144,8 +144,8 @@ def study(
         typer.Option(
             "--out",
             "-o",
-            help="Also save the result as .json, .csv, .tex (LaTeX), or else as Markdown. Of study"
-            " pone: all of them, and pictures, into this folder.",
+            help="Also save the result as .json, .csv, .tex (LaTeX), or else as Markdown. For study"
+            " pone: save all formats and pictures in this folder.",
             show_default=False,
         ),
     ] = None,
@@ -166,12 +166,12 @@ def study(
 ) -> None:
     """Repeat a paper's experiment, and compare the published numbers with ours.
 
-    Without a name, the command lists the studies and what each of them needs, and every table of
-    the papers: which command repeats it, whether it is complete, and what is missing. It exits with
-    1 if a number that must match does not.
+    Without a name, the command lists the studies with what they need, and every table of the papers
+    with the command that repeats it, whether it is complete, and what is missing. With a name, it
+    exits with 1 if a number that must match does not.
     """
     if as_json and as_markdown:
-        raise UsageError("--json or --markdown, not both")
+        raise UsageError("use --json or --markdown, not both")
     if plot is not None and plot.suffix:
         check_picture(plot)
     if name is None:
@@ -189,7 +189,7 @@ def study(
             _list(as_json, as_markdown)
         return
     if more_systems and not systems:
-        raise UsageError(f"unexpected {more_systems[0]!r}: one study is run at a time")
+        raise UsageError(f"unexpected {more_systems[0]!r}: name one study at a time")
     asked: dict[str, Any] = {
         "models": model or [],
         "metrics": metric or [],
@@ -234,7 +234,7 @@ def _list(as_json: bool, as_markdown: bool) -> None:
         for lack in missing:
             say(f"{study.name}: {lack}", style="yellow")
         for lack in find_missing(study.may_use, ()):
-            say(f"{study.name} would do more: {lack}", style="dim")
+            say(f"{study.name} can do more: {lack}", style="dim")
     say("Run one: dialeval study NAME. Answers of models are cached.", style="dim")
 
 

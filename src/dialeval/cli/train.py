@@ -23,16 +23,19 @@ Data = Annotated[
     list[Path],
     option(
         "--data",
-        help="Learn from a DailyDialog folder, a file that `dialeval data formats` lists, or a data"
-        " set by name. Repeat the option for more.",
+        help="Learn from this data: a DailyDialog folder, a file in a format that `dialeval data"
+        " formats` lists, or a data set by name. Repeat for several.",
     ),
 ]
-Out = Annotated[Path, option("--out", "-o", help="Write the result here.")]
+Out = Annotated[Path, option("--out", "-o", help="Store the trained model in this directory.")]
 Licence = Annotated[
     str | None,
-    option(help="Name the licence of the data for the card; that of a data set by name is known."),
+    option(
+        help="Name the licence of the data for the card. dialeval knows the licence of a data set"
+        " by name."
+    ),
 ]
-RESUME = "Repeat the command to resume a training that was interrupted."
+RESUME = "Repeat the command to resume an interrupted training."
 
 
 class Recipes(typer.core.TyperGroup):

@@ -18,7 +18,7 @@ def trend(
         list[str],
         argument(
             metavar="RUN",
-            help="Name runs, the oldest first, or a directory that holds runs, such as that of"
+            help="Show these runs, the oldest first, or the runs in this directory, such as that of"
             " dialeval watch.",
         ),
     ],
@@ -33,7 +33,7 @@ def trend(
     system: Annotated[str | None, option(help="Use only samples of this system.")] = None,
     alarm: Annotated[
         bool,
-        typer.Option("--alarm", help="Exit with 1 if the last run is worse than those before."),
+        typer.Option("--alarm", help="Exit with 1 if the last run is worse than the earlier runs."),
     ] = False,
     alpha: Annotated[
         float,
@@ -45,10 +45,10 @@ def trend(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show the mean of a metric over runs, and whether the last one is worse than those before.
+    """Show the mean of a metric over runs, and whether the last run is worse than the earlier ones.
 
-    The alarm is corrected for looking often: however many runs there will be, the chance of a false
-    alarm in the whole series is at most --alpha.
+    The test is corrected for repeated looks: the chance of a false alarm in the whole series is at
+    most --alpha, for any number of runs.
     """
     from dialeval.agreement.trend import trend as find
 

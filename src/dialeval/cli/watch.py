@@ -36,10 +36,10 @@ def watch(
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Look once and exit, for use in cron.")
+        bool, typer.Option("--once", help="Look for new files once and exit (for cron).")
     ] = False,
     every: Annotated[
-        float, typer.Option(min=0.1, help="Look into the folder at this interval, in seconds.")
+        float, typer.Option(min=0.1, help="Look for new files at this interval, in seconds.")
     ] = 10.0,
     format: Format = None,
     map: Columns = None,
@@ -47,10 +47,10 @@ def watch(
     system_prompt: SystemPrompt = "leave-out",
     quiet: Quiet = False,
 ) -> None:
-    """Score files as they come into a folder, into one run per day.
+    """Score new files in a folder, and store one run per day.
 
-    Ctrl-C stops the command; repeat it to resume. With --once the exit code is 1 if a file could
-    not be read. `dialeval trend` shows the days.
+    Ctrl-C stops the command; repeat it to resume. With --once, the exit code is 1 if a file could
+    not be read. `dialeval trend` shows the runs of the days.
     """
     from dialeval.cli.terminal import say
     from dialeval.registry import DEFAULT_METRICS
