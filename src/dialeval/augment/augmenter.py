@@ -210,7 +210,7 @@ class RandomQueries:
     reads_all: ClassVar[bool] = True
 
     variants: int = option(4, "variants of each query", low=1, high=1000)
-    seed: int = option(0, "of what is drawn", low=0)
+    seed: int = option(0, "seed of the random choice", low=0)
 
     def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
         different: dict[str, Query] = {}

@@ -81,14 +81,14 @@ class EasyDataAugmentation:
     reads_all: ClassVar[bool] = False
 
     mode: Literal["paper", "released"] = option(
-        "paper", "released: the text loses all but its letters, in lower case"
+        "paper", "released: keep only the letters of the text, in lower case"
     )
     replace: float = option(0.1, "share of the words to replace; 0: none", low=0, high=1)
     insert: float = option(0.1, "share of the words to insert", low=0, high=1)
     swap: float = option(0.1, "share of the words to swap", low=0, high=1)
-    delete: float = option(0.1, "probability that a word goes", low=0, high=1)
+    delete: float = option(0.1, "probability of deleting a word", low=0, high=1)
     variants: int = option(9, "variants of each query", low=1, high=1000)
-    seed: int = option(0, "of what is random", low=0)
+    seed: int = option(0, "seed of the random edits", low=0)
 
     def augment(self, queries: Sequence[Query]) -> list[list[QueryVariant]]:
         return [self._variants(query.query) for query in queries]

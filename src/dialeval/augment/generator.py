@@ -54,16 +54,16 @@ class ConditionalTextGenerator:
 
     model: str = model_option("lm", "the model that writes")
     variants: int = option(4, "variants of each query", low=1, high=MOST_TEXTS)
-    method: Literal["beam", "diverse", "sample"] = option("beam", "how the model writes")
+    method: Literal["beam", "diverse", "sample"] = option("beam", "how the model chooses tokens")
     top_k: int = option(0, "sample from the k likeliest tokens; 0: from all", low=0)
-    diversity: float = option(0.5, "what a diverse beam pays for a word of another", low=0.0)
-    seed: int = option(0, "of what is sampled", low=0)
-    closeness: str = option("", "LOW-HIGH: cosine to the original query, such as 0.3-0.9")
-    encoder: str = model_option("sentence-encoder", "what closeness is measured with")
+    diversity: float = option(0.5, "penalty of a diverse beam for a word of another beam", low=0.0)
+    seed: int = option(0, "seed of the sampling", low=0)
+    closeness: str = option("", "LOW-HIGH: allowed cosine to the original query, such as 0.3-0.9")
+    encoder: str = model_option("sentence-encoder", "the encoder that measures closeness")
     length_penalty: float = option(
-        1.0, "beams are ranked by log P / length ** this; 0 likes short ones"
+        1.0, "exponent x of log P / length ** x, which ranks beams; 0 favours short ones"
     )
-    tokens: int = option(40, "most tokens of a variant", low=1)
+    tokens: int = option(40, "largest number of tokens of a variant", low=1)
 
     def __post_init__(self) -> None:
         self._band  # noqa: B018 (a band that makes no sense is to be refused at once)

@@ -78,9 +78,13 @@ class BertScore(Metric):
     )
 
     model: str = model_option("token-encoder", "the encoder")
-    layer: int = option(-1, "-1: the tuned layer where known, else the last", low=-1)
-    idf: str = option("", "file of texts, one per line, whose rare tokens weigh more")
-    baseline: str = option("", "what random texts get, or a CSV file that says so for each layer")
+    layer: int = option(
+        -1, "layer of the encoder; -1: the tuned layer if it is known, else the last", low=-1
+    )
+    idf: str = option("", "file of texts, one per line: rare tokens get a higher weight")
+    baseline: str = option(
+        "", "score of random texts, or a CSV file with this score for each layer"
+    )
     corpus: Corpus | None = bound()
     floor: Triple = bound()
 

@@ -53,9 +53,9 @@ class Bleu(Metric):
     )
 
     n: int = option(4, "highest order of the n-grams", low=1, high=4)
-    mode: Literal["paper", "released"] = option("paper", "sacreBLEU, or what PONE's code computes")
+    mode: Literal["paper", "released"] = option("paper", "sacreBLEU, or PONE's code")
     smoothing: Literal["exp", "floor", "add-k", "none"] = option(
-        "exp", "what a precision of 0 gets"
+        "exp", "smoothing of a precision of 0"
     )
     tokenize: Literal["auto", "13a", "intl", "char", "zh", "none"] = option(
         "auto", "sacreBLEU's tokenizer; auto: 13a, or one that fits a script without spaces"

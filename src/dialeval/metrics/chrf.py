@@ -41,7 +41,7 @@ class Chrf(Metric):
 
     char_order: int = option(6, "highest order of the character n-grams", low=1, high=10)
     word_order: Literal[0, 2] = option(0, "0: chrF, 2: chrF++ with word bigrams")
-    beta: int = option(2, "how much more recall weighs than precision", low=1, high=10)
+    beta: int = option(2, "weight of recall relative to precision", low=1, high=10)
     lowercase: bool = option(False, "ignore case")
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:

@@ -50,7 +50,7 @@ class ComposedMetric(Metric):
         COMPOSITION, "weights that come with dialeval, or a file of compose fit"
     )
     missing: Literal["none", "rescale"] = option(
-        "none", "where a sub-metric has no value: no score, or the others share its weight"
+        "none", "if a sub-metric has no value: give no score, or share its weight among the others"
     )
     composition: Composition = bound()
     in_use: tuple[tuple[Term, float], ...] = bound()

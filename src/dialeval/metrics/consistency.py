@@ -45,9 +45,11 @@ class Consistency(Metric):
     citation = HOLISTIC_EVAL
 
     model: str = model_option("nli", "the inference model that is asked")
-    pairs: Literal["mean", "last", "max"] = option("mean", "which earlier turns count, and how")
-    lowercase: bool = option(False, "the model reads everything in lower case (released code)")
-    groups: bool = option(False, "judge groups of answers too, each answer against the first")
+    pairs: Literal["mean", "last", "max"] = option(
+        "mean", "earlier turns to compare with: all (mean), the last, or the most contradicted"
+    )
+    lowercase: bool = option(False, "give the model all text in lower case (released code)")
+    groups: bool = option(False, "also judge groups of answers, each answer against the first")
 
     @property
     def needs(self) -> frozenset[Need]:

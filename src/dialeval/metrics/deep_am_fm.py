@@ -53,7 +53,7 @@ class DeepAmFm(Metric):
     model: str = model_option("lm", "the language model of FM")
     encoder: str = model_option("encoder", "the encoder of AM")
     pooling: Literal["mean", "cls", "max", "pooler"] = option(
-        "cls", "how its states become one vector; pooler: the layer that BERT has on top"
+        "cls", "pooling of the encoder's states; pooler: the top layer of BERT"
     )
     referenced: bool = option(False, "compare with references instead of the turn before")
     mode: Literal["paper", "released"] = option("paper", "the formula, or the authors' code")

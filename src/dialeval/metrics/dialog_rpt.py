@@ -48,7 +48,7 @@ class DialogRpt(Metric):
     )
 
     model: str = model_option("dialogrpt", "a model of DialogRPT, by hub name or directory")
-    ensemble: bool = option(False, "ask all five models of the hub; `model` is then not asked")
+    ensemble: bool = option(False, "ask all five models of the hub in place of `model`")
 
     @property
     def range(self) -> tuple[float, float]:

@@ -92,8 +92,12 @@ class Diversity(Metric):
     citation = HOLISTIC_EVAL
 
     n: int = option(2, "order of the n-grams that give the score", low=ORDERS[0], high=ORDERS[-1])
-    mode: Literal["paper", "released"] = option("paper", "plain n-grams, or what the code counts")
-    dispersion: bool = option(True, "ask the model how far the answers lie apart")
+    mode: Literal["paper", "released"] = option(
+        "paper", "plain n-grams, or those of the authors' code"
+    )
+    dispersion: bool = option(
+        True, "also measure how far the answers are apart, by a sentence encoder"
+    )
     model: str = model_option("sentence-encoder", "the sentence encoder of the dispersion")
 
     def ask(self, sample: Sample) -> Sequence[Question]:
@@ -142,7 +146,9 @@ class MarginalDiversity(Metric):
     citation = HOLISTIC_EVAL
 
     n: int = option(2, "order of the n-grams", low=ORDERS[0], high=ORDERS[-1])
-    mode: Literal["paper", "released"] = option("paper", "plain n-grams, or what the code counts")
+    mode: Literal["paper", "released"] = option(
+        "paper", "plain n-grams, or those of the authors' code"
+    )
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         return self.to_score(count_ngrams(_answers(sample), self.n, self.mode))

@@ -50,10 +50,10 @@ class Full(Metric):
     )
 
     model: str = model_option("follow-ups", "the language model that is asked")
-    mode: Literal["paper", "released"] = option("paper", "Eq. 1, or what the package computes")
+    mode: Literal["paper", "released"] = option("paper", "Eq. 1, or the authors' package")
     layout: Layout = option("auto", "how the dialogue is written down for the model")
     follow_ups: str = option("full", "a set of follow-ups by name, or a file")
-    lookback: int = option(RELEASED_LOOKBACK, "how many turns are looked at", low=1)
+    lookback: int = option(RELEASED_LOOKBACK, "number of turns that the model reads", low=1)
     texts: FollowUps = bound()
 
     def __post_init__(self) -> None:
@@ -131,8 +131,10 @@ class FollowUpContrast(Metric):
     model: str = model_option("follow-ups", "the language model that is asked")
     layout: Layout = option("native", "how the dialogue is written down for the model")
     follow_ups: str = option("contrast", "a set of follow-ups by name, or a JSON file")
-    relative: bool = option(False, "subtract what each follow-up gets after an empty dialogue")
-    lookback: int = option(50, "how many turns are looked at", low=1)
+    relative: bool = option(
+        False, "subtract the likelihood of each follow-up after an empty dialogue"
+    )
+    lookback: int = option(50, "number of turns that the model reads", low=1)
     texts: FollowUps = bound()
 
     def __post_init__(self) -> None:

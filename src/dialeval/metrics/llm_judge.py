@@ -67,7 +67,7 @@ class LlmJudge(Metric):
 
     model: str = option(
         "",
-        "a language model, or a server: openai:http://localhost:8000/v1#NAME; it must be named",
+        "a language model, or a server: openai:http://localhost:8000/v1#NAME (required)",
         use="llm-judge",
     )
     rubric: str = option("overall", "overall, fed, qualities, or a TOML or JSON file")

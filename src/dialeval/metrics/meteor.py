@@ -57,10 +57,12 @@ class Meteor(Metric):
         " Correlation with Human Judgments. WMT 2007"
     )
 
-    alpha: float = option(0.9, "weight of recall against precision", low=0, high=1)
-    beta: float = option(3.0, "how steeply the penalty grows with disorder", low=0)
+    alpha: float = option(0.9, "weight of recall relative to precision", low=0, high=1)
+    beta: float = option(3.0, "exponent of the penalty for disorder", low=0)
     gamma: float = option(0.5, "the largest penalty", low=0, high=1)
-    tokenize: Literal["punctuation", "none"] = option("punctuation", "split off punctuation or not")
+    tokenize: Literal["punctuation", "none"] = option(
+        "punctuation", "split off punctuation, or not"
+    )
 
     def score(self, sample: Sample, answers: Sequence[Answer]) -> Score:
         from nltk.translate.meteor_score import meteor_score

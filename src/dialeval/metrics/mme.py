@@ -223,11 +223,11 @@ class MmeSpecificity(Metric):
     kind: Kind = option("nll", "the sum, its mean per piece (sign changed), or the perplexity")
     scale: Scale = option(
         "percentile",
-        "from where to where 0 to 1 goes: 25th to 75th percentile, 1st to 99th, or least to most",
+        "range that becomes 0 to 1: 25th to 75th percentile, 1st to 99th, or lowest to highest",
         moves_score=False,  # the signature names the fitted scale and its kind
     )
     masks: int = option(3, "hide every N-th piece together; 0: one by one", low=0)
-    tokens: int = option(25, "word-pieces of a response that are read; 0: all", low=0)
+    tokens: int = option(25, "number of word-pieces of a response to read; 0: all", low=0)
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         return [question for turn in judged_turns(sample) for question in self.questions(turn)]

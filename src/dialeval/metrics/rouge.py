@@ -53,10 +53,10 @@ class Rouge(Metric):
         " Out, ACL 2004"
     )
 
-    variant: Literal[1, 2, "L"] = option("L", "which ROUGE gives the score")
+    variant: Literal[1, 2, "L"] = option("L", "the ROUGE that gives the score")
     stemming: bool = option(False, "compare Porter stems")
     tokenize: Literal["auto", "ascii", "unicode"] = option(
-        "auto", "words of a-z and 0-9, of any script, or what fits the language of the references"
+        "auto", "words: chosen by the language of the references, of a-z and 0-9, or of any script"
     )
     mode: Literal["paper", "released"] = option("paper", "rouge_score, or PONE's ROUGE-2")
 

@@ -55,7 +55,7 @@ class BlendedMetric(Metric):
     version = 2
 
     model: str = option("", "the trained scorer")
-    blend: Blend = option("unreferenced", "one half, or what is made of both")
+    blend: Blend = option("unreferenced", "one half, or a blend of both")
     mode: Literal["paper", "released"] = option("paper", "the papers, or PONE's code")
 
     @property
@@ -124,7 +124,7 @@ class ReferencedHalf(WordVectorMetric):
     name = "ruber-referenced"
     citation = "Tao, Mou, Zhao, Yan: RUBER. AAAI 2018"
 
-    pooling: Pooling = option("max-min", "how the vectors of the words become one")
+    pooling: Pooling = option("max-min", "pooling of the word vectors")
 
     def similarity(self, response: Words, reference: Words) -> float:
         return self.cosine(self.pooled(response), self.pooled(reference))
@@ -182,10 +182,10 @@ class Ruber(BlendedMetric):
     )
 
     model: str = model_option("ruber", "the trained scorer; its word vectors serve both halves")
-    blend: Blend = option("min", "what is made of the two halves, or one of them")
-    pooling: Pooling = option("max-min", "how word vectors become one for the referenced half")
+    blend: Blend = option("min", "a blend of the two halves, or one of them")
+    pooling: Pooling = option("max-min", "pooling of the word vectors for the referenced half")
     tokenize: Literal["treebank", "jieba"] = option(
-        "treebank", "words: punctuation apart, or Chinese"
+        "treebank", "tokenizer of words: treebank splits off punctuation, jieba is for Chinese"
     )
 
     def __post_init__(self) -> None:

@@ -58,9 +58,9 @@ class UslH(Metric):
     model: str = model_option("mme-specificity", "the masked language model")
     fluency: str = model_option("mme-fluency", "the judge of valid utterances")
     relevance: str = model_option("mme-relevance", "the judge of next utterances")
-    rule: Literal["HS", "H", "A"] = option("HS", "how the three become one number")
+    rule: Literal["HS", "H", "A"] = option("HS", "rule that combines the three scores")
     masks: int = option(3, "hide every N-th piece together; 0: one by one", low=0)
-    tokens: int = option(25, "word-pieces of a response whose likelihood is asked; 0: all", low=0)
+    tokens: int = option(25, "number of word-pieces of a response to ask for; 0: all", low=0)
 
     def ask(self, sample: Sample) -> Sequence[Question]:
         turns = judged_turns(sample, needs_context=True)

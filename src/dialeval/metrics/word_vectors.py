@@ -63,10 +63,10 @@ class WordVectorMetric(Metric):
     needs = frozenset({"references"})
     range = (-1.0, 1.0)
 
-    model: str = model_option("word-vectors", "where the word vectors come from")
+    model: str = model_option("word-vectors", "the word vectors")
     mode: Literal["paper", "released"] = option("paper", "the definition, or PONE's code")
     tokenize: Literal["treebank", "none", "jieba"] = option(
-        "treebank", "words: punctuation apart, between spaces, or Chinese"
+        "treebank", "tokenizer of words; none: split at spaces only; jieba: for Chinese"
     )
     lowercase: bool = option(True, "ignore case")
     seed: int = option(SEED, "mode=released: seed of the vector for unknown words", low=0)

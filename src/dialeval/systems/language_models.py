@@ -32,12 +32,12 @@ class GeneratorOptions:
     """How the model is decoded."""
 
     method: Literal["greedy", "beam", "sample"] = option("greedy", "how tokens are chosen")
-    beams: int = option(5, "beams of the beam search", low=1)
+    beams: int = option(5, "number of beams of the beam search", low=1)
     top_k: int = option(0, "sample from the k likeliest tokens; 0: from all", low=0)
     top_p: float = option(1.0, "sample from this share of the probability", low=0.0, high=1.0)
     temperature: float = option(1.0, "randomness of the sampling", low=0.0)
-    max_new_tokens: int = option(64, "longest reply, in tokens", low=1)
-    seed: int = option(0, "the same seed, the same replies", low=0)
+    max_new_tokens: int = option(64, "largest number of tokens of a reply", low=1)
+    seed: int = option(0, "seed: the same seed gives the same replies", low=0)
 
 
 METHOD_OF = {"beams": "beam", "top_k": "sample", "top_p": "sample", "temperature": "sample"}
@@ -118,9 +118,9 @@ class OpenAiOptions:
 
     temperature: float = option(UNSET, "randomness of the reply, 0 or more", low=0.0)
     top_p: float = option(UNSET, "share of the probability to sample from", low=0.0, high=1.0)
-    max_tokens: int = option(UNSET, "longest reply, in tokens", low=1)
-    seed: int = option(UNSET, "seed of the server's sampling, where it has one", low=0)
-    system_prompt: str = option("", "what the system is told before the dialogue")
+    max_tokens: int = option(UNSET, "largest number of tokens of a reply", low=1)
+    seed: int = option(UNSET, "seed of the sampling, if the server supports it", low=0)
+    system_prompt: str = option("", "text of the system prompt")
 
     def fields(self) -> dict[str, object]:
         """Returns the fields of a request that were set."""

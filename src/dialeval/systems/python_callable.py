@@ -36,7 +36,9 @@ ASYNC_CONCURRENCY = 16
 class PythonOptions:
     """The options of a `python:` system."""
 
-    takes: Literal["messages", "texts"] = option("messages", "what the function is given")
+    takes: Literal["messages", "texts"] = option(
+        "messages", "argument of the function: messages with roles, or plain texts"
+    )
 
 
 class PythonCallable:

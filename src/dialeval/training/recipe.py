@@ -8,7 +8,7 @@ A recipe is a frozen dataclass. Its fields are its options, declared like those 
 
         name = "mme-fluency"
         metric = "mme-fluency"
-        epochs: int = option(3, "Pass over the data this many times.", low=1)
+        epochs: int = option(3, "Train for this many epochs.", low=1)
 
 `dialeval train mme-fluency --epochs 5` and `dialeval.train("mme-fluency", ..., epochs=5)` take them
 by these names. A field without `option` is a number of the recipe that only code changes.
@@ -260,18 +260,18 @@ def option_fields(recipe: type[Recipe[Any]]) -> list[Any]:
 
 
 def epochs_option(default: int) -> Any:
-    return option(default, "Pass over the data this many times.", low=1)
+    return option(default, "Train for this many epochs.", low=1)
 
 
 def patience_option(default: int) -> Any:
-    return option(default, "Stop after this many epochs without a gain; 0: never.", low=0)
+    return option(default, "Stop after this many epochs without improvement; 0: never.", low=0)
 
 
 def schedule_option() -> Any:
     return option(
         "linear",
-        "Change the learning rate in this way. linear: it rises, then falls to 0. constant: it"
-        " stays, as in MME-CRS.",
+        "Choose the schedule of the learning rate. linear: it rises, then falls to 0. constant:"
+        " it stays the same, as in MME-CRS.",
     )
 
 

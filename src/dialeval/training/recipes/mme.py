@@ -100,7 +100,7 @@ class Mme(Recipe[PreparedMme]):
     )
     tagger: str = option("lexicon", "Find keywords with this tagger (see: train mme-topic).")
     epochs: int | None = option(
-        None, "Pass over the data this many times (default: that of each judge).", low=1
+        None, "Train for this many epochs (default: that of each judge).", low=1
     )
     batch: int | None = option(
         None, "Take this many examples per step (default: 16 as published).", low=1

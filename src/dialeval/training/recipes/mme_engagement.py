@@ -57,8 +57,8 @@ class MmeEngagement(TextJudge):
     )
     target: Literal["order", "label"] = option(
         "order",
-        "Learn this. order: which of two responses of one source people liked better. label: the"
-        " rating, from 0 to 1, as in the paper.",
+        "Choose what to learn. order: which of two responses of one source people liked better."
+        " label: the rating, from 0 to 1, as in the paper.",
     )
 
     def __post_init__(self) -> None:

@@ -51,9 +51,7 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
     preset: Literal["small", "paper"] = option(
         "small", "Choose the size. small: minutes on a laptop. paper: as published, hours to days."
     )
-    epochs: int | None = option(
-        None, "Pass over the data this many times (default: the preset's).", low=1
-    )
+    epochs: int | None = option(None, "Train for this many epochs (default: the preset's).", low=1)
     pairs: int | None = option(
         None, "Learn from this many turns, each with what was said before it.", low=1
     )
