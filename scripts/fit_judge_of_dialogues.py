@@ -27,7 +27,7 @@ from dialeval.models.source import Models
 from dialeval.question import ASPECTS, Assessment
 from dialeval.readers import load
 from dialeval.training.examples.rated_answers import uniform_ranks
-from dialeval.training.judge_left_out import spearman
+from dialeval.training.judge_ratings import spearman
 
 STRENGTH = 0.3
 """How much large weights cost; the features have deviation 1."""

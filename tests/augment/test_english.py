@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.augment.english import framed, inflect
+from dialeval.augment.substitution import framed, inflect
 from dialeval.lexicon import load_wordnet
 from dialeval.models.tagger import UNUSED
 

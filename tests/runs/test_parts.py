@@ -15,8 +15,7 @@ from dialeval.agreement.sources import load_ratings
 from dialeval.engine.job import Job
 from dialeval.registry import make_metrics
 from dialeval.report.material import read_rows
-from dialeval.web.row_list import Query
-from dialeval.web.rows import RunRows
+from dialeval.web.rows import Query, RunRows
 
 METRICS = ("length", "distinct")
 

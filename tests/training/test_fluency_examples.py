@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dialeval.training.examples.fluency import (
+from dialeval.training.examples.faults import (
     SHUFFLE_DROP_REPEAT_USL_H,
     STOPWORDS,
     Word,

@@ -16,18 +16,19 @@ from dialeval.models.quality_stack import FEATURES, PRODUCTS, Readers
 from dialeval.question import ASPECTS, Assessment, Embed, Judge
 from dialeval.sample import Rating, Sample, Turn
 from dialeval.training.examples.rated_answers import Rated, rated_dialogues, uniform_ranks
-from dialeval.training.judge_left_out import (
+from dialeval.training.judge_ratings import (
     LeftOut,
     across_sets,
     adapt,
     coverage_of,
     doubt_of,
+    fit,
+    fit_scale,
     learning_curve,
     leave_one_out,
     margin_of,
     systems_ordered,
 )
-from dialeval.training.judge_ratings import fit, fit_scale
 
 WIDTH = len(FEATURES) + 4
 TRUE = np.zeros(WIDTH)

@@ -18,7 +18,7 @@ import dialeval as library
 from dialeval.cli.app import app
 from dialeval.errors import UsageError
 from dialeval.metrics.composition import read_composition
-from dialeval.training.examples.fluency import STOPWORDS
+from dialeval.training.examples.faults import STOPWORDS
 from dialeval.training.recipes.mme import Mme, kind_of
 from dialeval.training.recipes.mme_engagement import MmeEngagement
 from dialeval.training.recipes.mme_relevance import MmeRelevance

@@ -19,8 +19,9 @@ from dialeval.engine.answers import Answerer
 from dialeval.errors import InputError, UsageError
 from dialeval.models.source import Models
 from dialeval.question import Judge
-from dialeval.training.examples.corpora import RatedExchanges, exchanges_of
-from dialeval.training.examples.daily_dialog_plus import (
+from dialeval.training.examples.corpora import (
+    RatedExchanges,
+    exchanges_of,
     read_written_answers,
     without_rated_contexts,
 )

@@ -11,9 +11,8 @@ from browser import serving
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from dialeval.web.connections import Connection
 from dialeval.web.frame import Settings, create_app
-from dialeval.web.safety import ClientLimits
+from dialeval.web.safety import ClientLimits, Connection
 
 from .asking import ask
 

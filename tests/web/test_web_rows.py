@@ -13,8 +13,7 @@ from made_up import edit_manifest, sample
 from dialeval import open_run, score
 from dialeval.errors import UsageError
 from dialeval.sample import Sample, Turn, Variant
-from dialeval.web.row_list import Query, Shape, page_number
-from dialeval.web.rows import ArrayCache, Orderings, RunRows
+from dialeval.web.rows import ArrayCache, Orderings, Query, RunRows, Shape, page_number
 
 WORDS = ["Straße", "ÉCOLE", "50%", "a.c", "abc", "тест", "\\d", "<b>", "", "two words"]
 

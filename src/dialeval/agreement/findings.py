@@ -9,7 +9,7 @@ that is.
 
 s shrinks with the number of rows. `doubt` does not: it is how far the judged difference of two
 systems lay from that of people's mean ratings on rated sets that the judge had not seen
-(`training/judge_left_out.py`). So a thousand answers do not make a small difference sure.
+(`training/judge_ratings.py`). So a thousand answers do not make a small difference sure.
 """
 
 from __future__ import annotations

@@ -36,14 +36,15 @@ from dialeval.training.examples.rated_answers import (
     rated_features,
     shares_dialogues,
 )
-from dialeval.training.judge_left_out import (
+from dialeval.training.judge_ratings import (
     LeftOut,
     coverage_of,
+    fit,
+    fit_scale,
     learning_curve,
     leave_one_out,
     spearman,
 )
-from dialeval.training.judge_ratings import fit, fit_scale
 
 READERS = (
     "judge-corpus-minilm-l6",

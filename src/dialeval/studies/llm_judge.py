@@ -43,7 +43,7 @@ from dialeval.registry import make_metrics
 from dialeval.sample import Sample, Turn
 from dialeval.studies.judge import SETS, Printed
 from dialeval.studies.study import Data, Findings, Measured, Setting, Study, Table
-from dialeval.training.judge_left_out import spearman
+from dialeval.training.judge_ratings import spearman
 
 LIMIT = 40
 TIMED = 5

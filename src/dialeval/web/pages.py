@@ -31,8 +31,15 @@ from dialeval.report.dialogue import DialogueView, dialogue_view
 from dialeval.runs.run import Run, open_run
 from dialeval.web.frame import Settings, check_csrf, render
 from dialeval.web.rescore import LONGEST_RESPONSE, BusyError, Rescorer, WhatIf, side_by_side
-from dialeval.web.row_list import Query, list_columns, list_page, page_number
-from dialeval.web.rows import Numbers, Orderings, RunRows
+from dialeval.web.rows import (
+    Numbers,
+    Orderings,
+    Query,
+    RunRows,
+    list_columns,
+    list_page,
+    page_number,
+)
 
 DEPTH = 4
 """The depth below a given directory at which a run may lie: runs/2026/august/first."""

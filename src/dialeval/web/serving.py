@@ -72,7 +72,7 @@ def configuration(app: Starlette) -> uvicorn.Config:
     """Returns how uvicorn serves the application; the number of connections has our own limits."""
     import uvicorn
 
-    from dialeval.web.connections import connections_with
+    from dialeval.web.safety import connections_with
 
     return uvicorn.Config(
         app,

@@ -6,14 +6,13 @@
 
 A split is a whole number of dialogues, and each dialogue counts once.
 
-The exchanges of rated sets, as hashes: what is never learned from, whatever lies on the machine.
-
-A metric that learned from a dialogue must not be compared with the people who rated it. So every
-training leaves out what the rated sets hold that dialeval knows. The sets themselves may not be
-passed on, and the same training has to give the same weights where they are absent: therefore
-`rated-exchanges.npz` ships with the package and holds hashes of their texts, made by
-`scripts/build_rated_exchanges.py`. A hash has 40 bits: about 100 000 of them are known, so that one
-exchange in ten million is left out by chance, and always the same one.
+Nothing is learned from the exchanges of rated sets, whatever lies on the machine. A metric that
+learned from a dialogue must not be compared with the people who rated it. So every training leaves
+out what the rated sets hold that dialeval knows. The sets themselves may not be passed on, and the
+same training has to give the same weights where they are absent: therefore `rated-exchanges.npz`
+ships with the package and holds hashes of their texts, made by `scripts/build_rated_exchanges.py`.
+A hash has 40 bits: about 100 000 of them are known, so that one exchange in ten million is left out
+by chance, and always the same one.
 
     exchange   two turns in a row, letters and digits alone, without case
     long turn  one turn of 40 letters or more
@@ -25,13 +24,22 @@ or more takes its dialogue with it.
 Contexts of HUMOD are one string each: what follows any of their sentence ends counts as the turn
 before the response. Contexts of DSTC7 have lost their stop words at the source, so that its
 exchanges would match nothing: only its long responses can be found again.
+
+DailyDialog++ (Sai et al., TACL 2020): contexts of DailyDialog with answers that people wrote.
+
+    dev.json, test.json   five right answers to each context, five wrong ones that share words with
+                          it (adversarial), and five answers to other contexts (random)
+
+Each line is a JSON object. `train deb` learns from the contexts of dev.json and measures on those
+of test.json; `train judge-corpus` learns from both.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
@@ -43,7 +51,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.datasets.locate import resolve_folder
-from dialeval.errors import UsageError
+from dialeval.errors import InputError, Problem, UsageError
 from dialeval.storage import read_lines
 from dialeval.text import letters_and_digits
 
@@ -373,3 +381,61 @@ def _places(sets: Sequence[frozenset[int]]) -> dict[int, tuple[int, ...]]:
 def _hash(text: str) -> int:
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=5).digest()
     return int.from_bytes(digest, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAnswers:
+    """A context, the last turn last, and the answers to it."""
+
+    turns: tuple[str, ...]
+    right: tuple[str, ...]
+    adversarial: tuple[str, ...]
+    random: tuple[str, ...]
+
+
+_FIELDS = (
+    "context",
+    "positive_responses",
+    "adversarial_negative_responses",
+    "random_negative_responses",
+)
+
+
+def read_written_answers(path: Path) -> Iterator[WrittenAnswers]:
+    """Reads the contexts of a file that have wrong answers of both kinds."""
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            turns, *answers = (tuple(record.get(name) or ()) for name in _FIELDS)
+            found = WrittenAnswers(tuple(turn.strip() for turn in turns), *answers)
+        except (ValueError, AttributeError, TypeError):
+            said = f"expected a JSON object with lists of texts: {', '.join(_FIELDS)}"
+            raise InputError([Problem(str(path), number, "line", said, "error")]) from None
+        if found.adversarial and found.random:
+            yield found
+
+
+def written_file(folder: Path, name: str) -> Path:
+    """Returns a file of the folder, which has to be there."""
+    path = folder / name
+    if not path.is_file():
+        raise UsageError(f"{folder}: holds no {name} of DailyDialog++")
+    return path
+
+
+def without_rated_contexts(
+    found: Iterable[WrittenAnswers], rated: RatedExchanges
+) -> tuple[list[WrittenAnswers], LeftOut]:
+    """Returns the contexts that share no long exchange with a rated set, answers included."""
+    kept, by_set, count = [], Counter[str](), 0
+    for one in found:
+        dialogues = ((*one.turns, answer) for answer in one.right)
+        names = {name for dialogue in dialogues for name in rated.sets_with_dialogue(dialogue)}
+        if names:
+            by_set.update(names)
+            count += 1
+        else:
+            kept.append(one)
+    return kept, LeftOut(rated, "contexts", count, by_set)

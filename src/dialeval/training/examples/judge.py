@@ -25,7 +25,7 @@ import numpy as np
 
 from dialeval.errors import UsageError
 from dialeval.question import ASPECTS
-from dialeval.training.examples.daily_dialog_plus import read_written_answers
+from dialeval.training.examples.corpora import read_written_answers
 from dialeval.training.examples.faults import Exchange, Spoiled, spoil
 
 LONGEST = 12

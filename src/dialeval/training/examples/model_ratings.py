@@ -26,8 +26,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from dialeval.training.examples.corpora import load_corpus, turn_hash
-from dialeval.training.examples.daily_dialog_plus import read_written_answers
+from dialeval.training.examples.corpora import load_corpus, read_written_answers, turn_hash
 from dialeval.training.examples.judge import Answered, Group, Preference, graded_groups
 
 SHIPPED = "model_ratings.jsonl.gz"

@@ -33,7 +33,7 @@ from dialeval.models.word_vectors import WordVectorTable, load
 from dialeval.question import Embed, Model, ModelSource
 from dialeval.storage import atomic_path, cache_directory
 from dialeval.training.card import rated_here
-from dialeval.training.examples.fluency import words_of
+from dialeval.training.examples.faults import words_of
 from dialeval.training.examples.pair_corpus import Pair, PairCorpus, load_pairs
 from dialeval.training.examples.sampling import (
     NegativeSampler,

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from dialeval.models.pair_scorer import PairScorerConfig, PairScorerNetwork
     from dialeval.training.examples.pair_vectors import PairData, RatedPairs, Split
     from dialeval.training.examples.sampling import NegativeSampler, SamplerName, SamplerOptions
-    from dialeval.training.learners.pair_scorer import Agreement, FilterOptions
-    from dialeval.training.learners.pair_scorer_stages import TrainedScorer
+    from dialeval.training.learners.pair_scorer import Agreement, FilterOptions, TrainedScorer
     from dialeval.training.run import Training
 
 FEW_TEST_PAIRS = 100
@@ -200,7 +199,7 @@ class BertRuber(Recipe[PreparedPairs]):
         )
 
     def learn(self, prepared: PreparedPairs, training: Training) -> Sequence[Mapping[str, float]]:
-        from dialeval.training.learners.pair_scorer_stages import fit
+        from dialeval.training.learners.pair_scorer import fit
 
         for seed in range(self.seed, self.seed + self.seeds):
             if self.seeds > 1:

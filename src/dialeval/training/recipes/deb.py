@@ -28,7 +28,7 @@ from dialeval.training.recipes.sentence_head import HeadExamples, SentenceHead
 if TYPE_CHECKING:
     import numpy as np
 
-    from dialeval.training.examples.daily_dialog_plus import WrittenAnswers
+    from dialeval.training.examples.corpora import WrittenAnswers
     from dialeval.training.examples.pair_corpus import Example
 
 VALIDATION = 0.1
@@ -62,8 +62,8 @@ class Deb(SentenceHead):
         import numpy as np
 
         from dialeval.datasets.locate import resolve_folder
-        from dialeval.training.examples.corpora import known_exchanges
-        from dialeval.training.examples.daily_dialog_plus import (
+        from dialeval.training.examples.corpora import (
+            known_exchanges,
             read_written_answers,
             without_rated_contexts,
             written_file,

@@ -1,7 +1,7 @@
 """`dialeval train judge`: the second stage of `judge`, on ratings of people.
 
 On ratings of one's own it starts from the shipped judge; on several rated sets it starts from
-nothing. `training/judge_ratings.py` has the fit, `training/judge_left_out.py` what it is worth.
+nothing. `training/judge_ratings.py` has the fit, `training/judge_ratings.py` what it is worth.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dialeval.training.recipe import Measures, Prepared, Progress, Recipe
 if TYPE_CHECKING:
     from dialeval.models.quality_stack import Floats, Readers, StackConfig
     from dialeval.training.examples.rated_answers import Rated
-    from dialeval.training.judge_left_out import Fitted
+    from dialeval.training.judge_ratings import Fitted
     from dialeval.training.run import Training
 
 
@@ -114,8 +114,7 @@ class JudgeOnRatings(Recipe[PreparedRatings]):
     def learn(self, prepared: PreparedRatings, training: Training) -> Sequence[Mapping[str, float]]:
         from dialeval.model_store.locate import locate
         from dialeval.models.quality_stack import load_weights
-        from dialeval.training.judge_left_out import across_sets, adapt
-        from dialeval.training.judge_ratings import settings_of
+        from dialeval.training.judge_ratings import across_sets, adapt, settings_of
 
         if prepared.start:
             weights = load_weights(locate(self.start).directory)

@@ -55,7 +55,7 @@ class MmeFluency(TextJudge):
     def example_sets(self, data: Sequence[Path]) -> ExampleSets:
         import numpy as np
 
-        from dialeval.training.examples.fluency import STOPWORDS, fluency_example
+        from dialeval.training.examples.faults import STOPWORDS, fluency_example
         from dialeval.training.examples.pair_corpus import (
             WHOLE,
             Example,

@@ -165,7 +165,7 @@ class MmeRelevance(TextJudge):
         return self._right(corpus, pair, generator)
 
     def _right(self, corpus: PairCorpus, pair: Pair, generator: np.random.Generator) -> Example:
-        from dialeval.training.examples.fluency import STOPWORDS, drop_stopwords
+        from dialeval.training.examples.faults import STOPWORDS, drop_stopwords
         from dialeval.training.examples.pair_corpus import Example
 
         response = corpus.texts[pair.response]
