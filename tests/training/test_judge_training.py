@@ -18,7 +18,13 @@ from dialeval.errors import UsageError
 from dialeval.models.source import Models
 from dialeval.question import ASPECTS, Assess, Assessment
 from dialeval.sample import Turn
-from dialeval.training.examples.judge import Answered, Group
+from dialeval.training.examples.judge import (
+    Answered,
+    Group,
+    contradicting_pairs,
+    graded_groups,
+    split_by_turns,
+)
 from dialeval.training.examples.model_ratings import reference
 from dialeval.training.learners import judge_corpus
 from dialeval.training.run import train
@@ -100,11 +106,19 @@ def test_it_learns_what_a_language_model_rated(tmp_path, corpus, base, rated_by_
 def test_what_is_held_out_stays_so_if_groups_are_added():
     turns = [f"do you like the number {number} ?" for number in range(200)]
     groups = [Group((Answered((said,), "yes", {}),), ()) for said in turns]
-    learned, held_out = judge_corpus._split_by_turns(groups)
+    learned, held_out = split_by_turns(groups)
     assert 5 <= len(held_out) <= 40
-    fewer = judge_corpus._split_by_turns(groups[:100])
+    fewer = split_by_turns(groups[:100])
     assert all(group in learned for group in fewer[0])
     assert all(group in held_out for group in fewer[1])
+
+
+def test_the_cross_encoder_does_not_learn_from_contradictions_that_the_weights_learn_from():
+    learned, _ = split_by_turns(graded_groups())
+    seen = {answer.response for group in learned for answer in group.answers}
+    pairs = contradicting_pairs()
+    assert len(pairs) >= 100
+    assert all(pair.good != pair.bad and pair.bad not in seen for pair in pairs)
 
 
 def test_it_learns_with_products_in_16_bits_too(tmp_path, corpus, base, rated_by_a_model):

@@ -96,7 +96,7 @@ class JudgeMetric(Metric):
     """The rating that people would give, from 1 to 5, with the reasons for a low one."""
 
     name = "judge"
-    version = 6
+    version = 7
     levels = frozenset({"turn", "dialogue"})
     needs = frozenset({"context"})
     range = (1.0, 5.0)

@@ -6,9 +6,9 @@
 
 t are the terms of an answer (`models/quality_stack`). y is the rank of the mean rating within its
 set, made uniform with deviation 1, so that the scales and habits of raters do not matter, and every
-set counts the same. The pairs are the half of the behaviour pairs that may be learned from: faults
-that the rated sets hardly show. w_0 is 0, or the weights of the judge to start from, so that few
-ratings change little.
+set counts the same. The pairs are half of the behaviour pairs, and graded answers that contradict
+what was said: faults that the rated sets hardly show. w_0 is 0, or the weights of the judge to
+start from, so that few ratings change little.
 
 The ratings and features themselves are made in `examples/rated_answers.py`.
 
@@ -37,8 +37,8 @@ from dialeval.question import ASPECTS
 from dialeval.training.card import partial_correlation
 from dialeval.training.examples.rated_answers import Rated, joined, shares_dialogues
 
-PAIRS = 0.2
-"""How much the behaviour pairs count against the ratings."""
+PAIRS = 0.1
+"""How much the pairs count against the ratings."""
 
 STRENGTH = 0.1
 """How much large weights cost."""

@@ -14,6 +14,7 @@ are worth is 1, 0 or unknown; which of two answers people prefer is a probabilit
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -24,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialeval.errors import UsageError
+from dialeval.examples import MinimalPair
 from dialeval.question import ASPECTS
 from dialeval.training.examples.corpora import read_written_answers
 from dialeval.training.examples.faults import Exchange, Spoiled, spoil
@@ -189,6 +191,31 @@ def _graded_group(lines: Sequence[str]) -> Group:
         place = len(good)
         preferred += [Preference(0, place, EXCELLENT_TO_FAIR, "engagement")]
     return Group(answers, tuple(preferred))
+
+
+def split_by_turns(groups: Sequence[Group]) -> tuple[list[Group], list[Group]]:
+    """Returns the groups to learn from, and about a tenth to hold out: always the same ones,
+    however many are added. Graded answers that were rated, too, are held out of both."""
+
+    def held_out(group: Group) -> bool:
+        said = "\x1f".join(group.answers[0].turns).encode("utf-8", "replace")
+        return hashlib.sha256(said).digest()[0] < 26
+
+    return [g for g in groups if not held_out(g)], [g for g in groups if held_out(g)]
+
+
+def contradicting_pairs() -> list[MinimalPair]:
+    """An excellent answer and one that contradicts what was said, of the graded groups that the
+    cross-encoder does not learn from."""
+    return [
+        MinimalPair(
+            f"graded-{number}-{place}", "contradiction", right.turns, right.response, one.response
+        )
+        for number, group in enumerate(split_by_turns(graded_groups())[1])
+        for right in group.answers[:1]
+        for place, one in enumerate(group.answers[1:], start=1)
+        if one.aspects.get("consistency") == 0.0
+    ]
 
 
 def inference_groups(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from dialeval.models.quality_stack import Floats, Readers, asked, features_of
 from dialeval.question import Assess
 from dialeval.sample import Sample
 from dialeval.text import letters_and_digits
+from dialeval.training.examples.judge import contradicting_pairs
 
 PRINCIPAL = ("overall", "appropriateness", "relevance", "coherence", "engagement")
 """The quality of a set that teaches `overall`: the first of these that it has."""
@@ -138,13 +139,15 @@ def rated_dialogues(
     return RatedDialogues(dialogues, np.split(features, ends), ratings)
 
 
-def pair_features(
-    readers: Readers, answerer: Answerer, split: Literal["learn", "test"] = "learn"
-) -> Floats:
-    """(pairs, good and bad answer, features)."""
+def pair_features(readers: Readers, answerer: Answerer) -> Floats:
+    """Asks the readers about pairs of a good and a bad answer that may be learned from: half of the
+    behaviour pairs, and contradictions that the cross-encoder did not learn from.
+
+    Returns (pairs, good and bad answer, features).
+    """
     questions = [
         assessed(sample, readers.judge)
-        for pair in behaviour_pairs(split)
+        for pair in (*behaviour_pairs("learn"), *contradicting_pairs())
         for sample in pair.samples()
     ]
     found = _features(questions, readers, answerer, lambda done, total: None)

@@ -36,6 +36,7 @@ from dialeval.training.examples.judge import (
     exchanges_of,
     graded_groups,
     inference_groups,
+    split_by_turns,
     spoiled_group,
 )
 from dialeval.training.examples.model_ratings import rated_groups, shipped_records
@@ -146,24 +147,13 @@ def load_material(
     return Material(
         corpora,
         written,
-        *_split_by_turns(graded_groups()),
-        *_split_by_turns(rated_by_model.groups),
+        *split_by_turns(graded_groups()),
+        *split_by_turns(rated_by_model.groups),
         rated_by_model.missing,
         sentences,
         held_out,
         left_out,
     )
-
-
-def _split_by_turns(groups: Sequence[Group]) -> tuple[list[Group], list[Group]]:
-    """Returns the groups to learn from, and about a tenth to hold out: always the same ones,
-    however many are added. Graded answers that were rated, too, are held out of both."""
-
-    def held_out(group: Group) -> bool:
-        said = "\x1f".join(group.answers[0].turns).encode("utf-8", "replace")
-        return hashlib.sha256(said).digest()[0] < 26
-
-    return [g for g in groups if not held_out(g)], [g for g in groups if held_out(g)]
 
 
 @dataclass(frozen=True, slots=True)
