@@ -144,7 +144,7 @@ def test_an_answer_that_speaks_for_the_preferred_side_has_a_plus(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--max-requests", "3"), "are for --judge"),
+        (("--max-requests", "3"), "need --judge"),
         (("--judge", "m", "--junit", "x.xml"), "--judge compares answers, not scores"),
         (("--judge", "m", "--margin", "1"), "--judge compares answers, not scores"),
     ],
