@@ -144,7 +144,7 @@ def test_an_answer_that_speaks_for_the_preferred_side_has_a_plus(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--max-requests", "3"), "are for --judge"),
+        (("--max-requests", "3"), "need --judge"),
         (("--judge", "m", "--junit", "x.xml"), "--judge compares answers, not scores"),
         (("--judge", "m", "--margin", "1"), "--judge compares answers, not scores"),
     ],
@@ -236,7 +236,7 @@ def test_junit_and_summary_are_written_and_a_summary_is_appended(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--junit", "x.xml"], "--fail-if-worse decides"),
+        (["--junit", "x.xml"], "decisions of --fail-if-worse"),
         (["--margin", "1"], "for --fail-if-worse"),
         (["--fail-if-worse", "bleu", "--margin", "much"], "expected a number"),
         (["--fail-if-worse", "bleu", "--margin", "1", "--margin", "2"], "name the metric of each"),

@@ -68,7 +68,7 @@ def test_limit_takes_the_first_and_seed_takes_any(dialeval):
         (["export", EXAMPLE], "is a file, not a run. Score it first: dialeval score"),
         (["show", "README.md"], "is a file, not a run"),
         (["export", "tests"], "is not a run: it has no manifest.json"),
-        (["score", EXAMPLE, "-m", "length", "--seed", "3"], "say with --limit how large"),
+        (["score", EXAMPLE, "-m", "length", "--seed", "3"], "add --limit N"),
         (["score", EXAMPLE, "-m", "length", "-o", "README.md/x"], "cannot create README.md/x"),
         (["augment", EXAMPLE, "--with", "eda", "-o", "tests"], "tests is a directory"),
         (["data", "convert", EXAMPLE, "-o", "README.md/x.jsonl"], "is no directory"),

@@ -1,4 +1,4 @@
-"""The `dialeval` command. One file per verb: parse, call the library, print. No logic."""
+"""The `dialeval` command. One file per verb parses, calls the library and prints, without logic."""
 
 from __future__ import annotations
 

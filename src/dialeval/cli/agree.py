@@ -1,4 +1,4 @@
-"""`dialeval agree RUN`, `dialeval raters FILE`: metrics against people, people against people."""
+"""`dialeval agree RUN`, `dialeval raters FILE`: agreement of metrics and of raters with people."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _show_remarks(remarks: str, quiet: bool) -> None:
 
 
 def check_table(path: Path | None) -> None:
-    """Raises an error before the work rather than after it."""
+    """Raises an error before the work starts if the name of the file is wrong."""
     from dialeval.tables import SUFFIXES, table_ending
 
     if path and path.suffix.lower() not in SUFFIXES:

@@ -34,7 +34,7 @@ Overwrite = Annotated[
 
 
 def _verb(end: Literal["worst", "best"]) -> Callable[..., None]:
-    """The two verbs differ in the end of the ranking that they show."""
+    """Returns the verb that shows one end of the ranking; the two verbs do not differ otherwise."""
 
     def show(
         run: RunDirectory,

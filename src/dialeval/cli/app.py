@@ -39,11 +39,11 @@ RESUMED_BY = {
     "score": " With -o, repeat the command to resume.",
     "train": " Repeat the command to resume.",
 }
-"""Verb -> how to resume it, said after an interruption; `probe`, `holistic` say it themselves."""
+"""Verb -> how to resume it, for the message after Ctrl-C; `probe`, `holistic` print their own."""
 
 
 class Verbs(typer.core.TyperGroup):
-    """Handles what typer would swallow: Ctrl-C and a reader of our output that went away."""
+    """Handles what typer would hide: Ctrl-C, and a pipe that was closed by its reader."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -136,8 +136,8 @@ app.command("doctor")(doctor.doctor)
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
-    """Returns the application with the one verb that the arguments begin with, or all of it.
-    typer makes every command before it runs one, which takes a tenth of a second."""
+    """Returns an application with only the verb of these arguments, or the whole application.
+    typer builds every command before it runs one, which takes a tenth of a second."""
     kept = [command for command in app.registered_commands if command.name in arguments[:1]]
     if not kept:
         return app

@@ -1,7 +1,7 @@
-"""Arguments that several verbs share, so that they are spelled and explained in one way.
+"""Arguments that several verbs share, with one name and one help text for each.
 
-The options of verbs that ask a language model behind a server come last, with what these verbs
-print of its cost.
+The options of verbs that ask a language model on a server come last, with the functions that print
+its cost.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def usual_workers() -> int:
 
 
 def check_picture(path: Path | None) -> None:
-    """Raises an error before the work rather than after it."""
+    """Raises an error before the work starts if the name of the file is wrong."""
     if path and path.suffix.lower() not in (".svg", ".png"):
         raise UsageError(f"--plot {path}: a picture ends in .svg or .png")
 
@@ -290,7 +290,7 @@ def servers_of(
     concurrency: int | None = None,
     key_env: str | None = None,
 ) -> Servers:
-    """How servers are to be asked, as the options say."""
+    """Returns how to ask servers, as the options say."""
     from dialeval.chat_http import Asking
     from dialeval.models.chat_judge import Budget, Servers
 
@@ -301,7 +301,7 @@ def servers_of(
 def show_estimate(
     samples: Iterable[Sample], metrics: Sequence[Metric], budget: Budget, as_json: bool
 ) -> None:
-    """A line for each server that these metrics would ask."""
+    """Prints a line for each server that these metrics would ask."""
     import json
 
     from dialeval.cli.terminal import say
@@ -331,7 +331,7 @@ def show_estimate(
 
 
 def show_spent(spent: Mapping[str, Any]) -> None:
-    """The foot of a table: what servers were asked."""
+    """Prints below a table how many requests and tokens servers received."""
     from dialeval.cli.terminal import say
 
     if not spent:

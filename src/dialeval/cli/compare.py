@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 
 WITHOUT_VALUE = {"--fail-if-worse": "judge", "--github-summary": ""}
-"""Options whose value may be left out, and what it is then."""
+"""Options that may stand without a value, and the value that they get."""
 
 
 class Compare(typer.core.TyperCommand):
-    """Lets `--fail-if-worse` and `--github-summary` stand without a value: before another option,
-    at the end, or before a run."""
+    """Allows `--fail-if-worse` and `--github-summary` without a value: before another option, at
+    the end, or before a run."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         given = []

@@ -250,7 +250,7 @@ def apply(
         say(f"{there:,} of {len(scores):,} samples have a score", stderr=True)
         if out is not None:
             command = shlex.join(["dialeval", "agree", str(run), "--scores", str(out)])
-            say(f"wrote {out}. If people rated these samples, try: {command}", stderr=True)
+            say(f"wrote {out}. If people rated these samples: {command}", stderr=True)
 
 
 @app.command()

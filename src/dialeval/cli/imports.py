@@ -1,5 +1,5 @@
-"""What `dialeval score` leaves out of other packages, because it is imported for longer than ten
-dialogues are scored.
+"""Parts of other packages that `dialeval score` does not import, because their import takes longer
+than scoring ten dialogues.
 
 pandas   pyarrow imports it when it makes its first array, and again when a frame is wanted.
 torch    `torch._meta_registrations` has kernels for the device "meta", for tensors that have a size
@@ -45,8 +45,8 @@ class _NoPandas(MetaPathFinder):
 
 
 def put_off_meta_kernels() -> None:
-    """Makes torch, where it is not imported yet, do without its meta kernels until something needs
-    them."""
+    """Delays the import of torch's meta kernels until something needs them, unless torch is already
+    imported."""
     if "torch" not in sys.modules:
         sys.meta_path.insert(0, _MetaKernelsLater())
 

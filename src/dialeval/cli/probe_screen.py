@@ -28,7 +28,7 @@ MORE_VARIANTS = (
 
 @contextmanager
 def asking_bar(*, quiet: bool = False) -> Iterator[Watch]:
-    """Shows questions that ended, how many a second, how many failed, and the time left."""
+    """Shows how many questions are finished and how many failed, the speed, and the time left."""
     if quiet:
         yield lambda progress: None
     elif sys.stderr.isatty():
@@ -87,7 +87,7 @@ def _moving_bar() -> Iterator[Watch]:
 
 
 def _plain_lines() -> Watch:
-    """Prints a line now and then, where no bar can move."""
+    """Prints a line every few seconds if the output cannot show a moving bar."""
     last, speed = time.monotonic(), _Speed()
 
     def watch(progress: ProbeProgress) -> None:

@@ -206,7 +206,7 @@ def score(
 
 
 def _is_built_in(metric: str) -> bool:
-    """Other people's metrics may do with torch what they like, and get the whole of it."""
+    """Says whether the metric is ours. Metrics of plugins may use any part of torch."""
     from dialeval.registry import METRICS
 
     name = metric.strip().partition(":")[0]

@@ -27,7 +27,7 @@ def show_score_table(table: ScoreTable) -> None:
 
 
 def show_answers(counts: Mapping[str, int]) -> None:
-    """Prints how much of the models' work was saved: by asking once, and by the cache."""
+    """Prints how many questions were duplicates, and how many were answered from the cache."""
     if counts.get("asked") and counts.get("distinct"):
         cached = counts.get("cached", 0) / counts["distinct"]
         say(
@@ -51,7 +51,7 @@ def show_workers(workers: Mapping[str, int]) -> None:
 
 
 def show_warnings(problems: Problems, verbose: bool) -> None:
-    """Prints what was odd in the input but did not stop the work: a count, or everything."""
+    """Prints the problems of the input that did not stop the work: their number, or all of them."""
     total = problems.errors + problems.warnings
     if not total:
         return
@@ -63,7 +63,7 @@ def show_warnings(problems: Problems, verbose: bool) -> None:
 
 
 def show_check_report(report: CheckReport, every: bool) -> None:
-    """Prints each kind of problem on a line, or each problem; then what the files hold."""
+    """Prints each kind of problem on a line, or every problem, and then what the files contain."""
     problems = report.problems
     groups = [ProblemGroup((one,)) for one in problems] if every else grouped(problems)
     for group in groups:

@@ -97,7 +97,7 @@ def _that_fit(reports: Sequence[QualityRaters], width: int) -> Iterator[list[Qua
 
 
 def show_comparison(comparison: Comparison, every_pair: bool) -> None:
-    """Prints the verdict last, where the eye rests; more than two sides with their order."""
+    """Prints the comparison with the verdict last; more than two sides get a ranking."""
     for warning in comparison.warnings:
         say(warning, stderr=True, style="yellow")
     samples = ", ".join(
@@ -131,7 +131,7 @@ def show_comparison(comparison: Comparison, every_pair: bool) -> None:
 
 
 def _show_decisions(comparison: Comparison) -> None:
-    """Prints the decisions last, on standard output: a build log ends with them."""
+    """Prints the decisions last, on standard output, so that a build log ends with them."""
     if comparison.decisions:
         say()
     for decision in comparison.decisions:

@@ -1,4 +1,4 @@
-"""Output to the screen. Dialogue text is hostile: nothing of it may steer the terminal.
+"""Output to the screen. Dialogue text is hostile, and must not control the terminal.
 
 Results go to standard output, everything else (progress, warnings, errors) to standard error.
 Colours and moving bars appear on a terminal only, and never with NO_COLOR.
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from dialeval.training.loop import State
 
 LONGEST_PASSAGE = 400
-"""Characters of an answer that are read on a screen; files have the whole of it."""
+"""Largest number of characters of an answer on a screen; files contain the whole answer."""
 PLAIN_PROGRESS_SECONDS = 5.0
-"""How often progress is reported in a log file, where no bar can move."""
+"""Seconds between two lines of progress in a log file, which cannot show a moving bar."""
 
 
 def console(stderr: bool = False) -> Console:
@@ -40,20 +40,20 @@ def console(stderr: bool = False) -> Console:
 
 
 def screen_width() -> int:
-    """Characters in a line: those of the terminal, or what fits on a page."""
+    """Returns the number of characters in a line: that of the terminal, or 100."""
     screen = console()
     return screen.width if screen.is_terminal else 100
 
 
 def say(text: str = "", *, stderr: bool = False, style: str | None = None) -> None:
-    """Prints lines of text, each of them cleaned."""
+    """Prints lines of text without control characters."""
     for line in text.split("\n"):
         console(stderr).print(clean(line), style=style, markup=False)
 
 
 def passage(text: str) -> str:
-    """Returns what somebody said on one line, so that it can pass for nothing else on the screen,
-    and without the end of a long text."""
+    """Returns an utterance on one line, so that it cannot imitate other output, and without the end
+    of a long text."""
     line = " ".join(text.split())
     if len(line) <= LONGEST_PASSAGE:
         return line
@@ -61,12 +61,12 @@ def passage(text: str) -> str:
 
 
 def harmless_output() -> IO[str]:
-    """Standard output for text of strangers: as it is in a pipe, cleaned on a terminal."""
+    """Returns standard output for untrusted text: unchanged in a pipe, cleaned on a terminal."""
     return cast("IO[str]", _CleanOutput()) if sys.stdout.isatty() else sys.stdout
 
 
 class _CleanOutput:
-    """Standard output that removes what could steer the terminal."""
+    """Standard output that removes characters that could control the terminal."""
 
     def write(self, text: str) -> int:
         return sys.stdout.write("".join(c if c in "\n\r" else clean(c) for c in text))
@@ -75,7 +75,7 @@ class _CleanOutput:
 def print_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
 ) -> None:
-    """A table as wide as its content; columns listed in `right` are aligned to the right."""
+    """Prints a table as wide as its content; columns in `right` are aligned to the right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -99,25 +99,25 @@ def print_table(
 
 
 def show_table(table: TextTable) -> None:
-    """The cells of a table; its title and its notes are the caller's."""
+    """Prints the cells of a table; the caller prints its title and its notes."""
     print_table(table.header, table.rows, right=range(table.texts, len(table.header)))
 
 
 Update = Callable[[int, "float | None"], None]
-"""Takes the number of samples that are done and the share of the input, None where unknown."""
+"""Takes the number of finished samples and the finished share of the input (None: unknown)."""
 
 
 def share_done(read_share: float | None, done: int, read: int) -> float | None:
-    """Returns the share of the input that is done, where a part was read and a part of that is
-    done."""
+    """Returns the finished share of the input, if only a part was read, and a part of that is
+    finished."""
     return None if read_share is None else min(1.0, read_share * done / read)
 
 
 @contextmanager
 def progress_bar(what: str, *, quiet: bool = False, noun: str = "samples") -> Iterator[Update]:
-    """Shows how far a job is: a moving bar on a terminal, a line now and then elsewhere.
+    """Shows the progress of a job: a moving bar on a terminal, a line every few seconds elsewhere.
 
-    A share is an estimate. One that was too high is put right by the next: the bar may go back.
+    A share is an estimate. A later share may be lower, and the bar then moves back.
     """
     if quiet:
         yield lambda done, share: None
@@ -129,14 +129,15 @@ def progress_bar(what: str, *, quiet: bool = False, noun: str = "samples") -> It
 
 @contextmanager
 def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Progress]:
-    """Shows work whose steps are known: the yielded function takes the steps done and in all."""
+    """Shows work with a known number of steps: the yielded function takes the finished steps and
+    the total."""
     with progress_bar(what, quiet=quiet, noun="steps") as update:
         yield lambda done, total: update(done, done / total if total else None)
 
 
 @contextmanager
 def training_bar(*, quiet: bool = False) -> Iterator[Callable[[State, int], None]]:
-    """Shows a training: steps, the loss of the last ones, the last validation."""
+    """Shows a training: the steps, the loss of the last steps, and the last validation."""
     last = time.monotonic()
     begun = (0.0, sys.maxsize)
     """When the first step ended, and its number: a resumed training does not start at 1, and after

@@ -39,7 +39,7 @@ RESUME = "Repeat the command to resume an interrupted training."
 
 
 class Recipes(typer.core.TyperGroup):
-    """Recipes are imported when one of them is asked for, not with every verb."""
+    """A group that imports the recipes only when one of them is needed, not with every verb."""
 
     _ready = False
 

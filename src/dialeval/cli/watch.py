@@ -1,4 +1,4 @@
-"""`dialeval watch FOLDER -o RUNS`: score files as they come, into one run per day."""
+"""`dialeval watch FOLDER -o RUNS`: score new files, with one run per day."""
 
 from __future__ import annotations
 

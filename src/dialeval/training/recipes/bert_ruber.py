@@ -80,7 +80,7 @@ class PreparedPairs(Prepared[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class BertRuber(Recipe[PreparedPairs]):
-    """Teach BERT-RUBER which responses fit a query, against random ones."""
+    """Teach BERT-RUBER to tell the response of a query from random ones."""
 
     name: ClassVar[str] = "bert-ruber"
     metric: ClassVar[str] = "bert-ruber"

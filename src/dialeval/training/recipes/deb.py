@@ -37,7 +37,7 @@ VALIDATION = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Deb(SentenceHead):
-    """Teach a head which answers fit, against wrong ones that people wrote to look right.
+    """Teach a head to tell right answers from wrong ones that people wrote to look right.
 
     The data are dailydialog++ and, to learn from more dialogues, any corpora.
     """

@@ -86,7 +86,7 @@ class DialogueHead(SentenceHead):
 
 @dataclass(frozen=True, kw_only=True)
 class DynaEval(DialogueHead):
-    """Teach DynaEval which dialogues people held, against replaced and shuffled ones."""
+    """Teach DynaEval to tell real dialogues from copies with replaced or shuffled turns."""
 
     name = "dyna-eval"
     metric = "dyna-eval"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowScore(DialogueHead):
-    """Teach FlowScore to foretell the next utterance of a dialogue."""
+    """Teach FlowScore to predict the next utterance of a dialogue."""
 
     name = "flow-score"
     metric = "flow-score"

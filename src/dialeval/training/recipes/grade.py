@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Grade(MmeTopic):
-    """Teach GRADE which response was given, by its text and by its topics."""
+    """Teach GRADE to recognise the response of a dialogue by its text and its topics."""
 
     name = "grade"
     metric = "grade"

@@ -43,8 +43,8 @@ class PreparedRatings(Prepared[None]):
 class JudgeOnRatings(Recipe[PreparedRatings]):
     """Teach the judge how people rate answers: yours, or those of several data sets.
 
-    It starts from the shipped judge and leaves it only as far as cross-validation says: fifty
-    ratings set the scale, some hundreds change the weights.
+    The training starts from the shipped judge, and departs from it only as far as
+    cross-validation supports: fifty ratings set the scale, some hundreds change the weights.
     """
 
     name = "judge"

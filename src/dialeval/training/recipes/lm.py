@@ -49,7 +49,7 @@ class PreparedLanguageModel(Prepared[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModel(AdapterRecipe[PreparedLanguageModel]):
-    """Teach a language model how dialogues go on, for coherence and fluency."""
+    """Train a language model on dialogues, for coherence and fluency."""
 
     name = "lm"
     metric = "coherence"

@@ -34,7 +34,7 @@ RULES = ("drop", "order", "repeat")
 
 @dataclass(frozen=True, kw_only=True)
 class Maude(SentenceHead):
-    """Teach MAUDE which responses people gave, against broken and random ones."""
+    """Teach MAUDE to tell responses of people from broken and random ones."""
 
     name = "maude"
     metric = "maude"
@@ -42,7 +42,7 @@ class Maude(SentenceHead):
     balanced = True
 
     pairs: int = option(15_000, "Learn from at most this many pairs; 0: from all.", low=0)
-    edits: int = option(6_000, "Edit the responses of this many of them.", low=0)
+    edits: int = option(6_000, "Edit the responses of this many of these pairs.", low=0)
     held_out: int = held_out_option(600, "pairs each")
 
     units: tuple[int, ...] = field(default=(80, 200))

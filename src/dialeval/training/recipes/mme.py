@@ -73,11 +73,11 @@ class PreparedMme(Prepared[None]):
 
 @dataclass(frozen=True, kw_only=True)
 class Mme(Recipe[PreparedMme]):
-    """Train the five judges of MME-CRS, and fit the weights of their metrics on rated sets.
+    """Train the five sub-metrics of MME-CRS, and fit their weights on rated sets.
 
-    It takes three kinds of data and tells them apart: dialogues (dailydialog), conversations that
-    were rated for engagement (convai2-human, topical-chat, ConvAI 2017), and rated sets to fit the
-    weights on (dstc10, files with ratings).
+    `--data` takes three kinds of data, and the command tells them apart: dialogues (dailydialog),
+    conversations that were rated for engagement (convai2-human, topical-chat, ConvAI 2017), and
+    rated sets to fit the weights on (dstc10, files with ratings).
     """
 
     name = "mme"
@@ -86,12 +86,12 @@ class Mme(Recipe[PreparedMme]):
 
     as_published: bool = option(
         False,
-        "Train as the paper does: all weights of a copy of the backbone for each judge, turns and"
-        " response read together, stop words removed, ratings as labels, weights by plain CRS.",
+        "Train as the paper does: all weights of a copy of the backbone for each sub-metric, turns"
+        " and response read together, stop words removed, ratings as labels, weights by plain CRS.",
     )
     backbone: str = option(
         PRESETS["default"]["sentence-encoder"],
-        "Start the four judges that read text from this encoder (in the paper:"
+        "Start the four sub-metrics that read text from this encoder (in the paper:"
         f" {PRESETS['paper']['sentence-encoder']}).",
     )
     vectors: str = option(
@@ -100,16 +100,18 @@ class Mme(Recipe[PreparedMme]):
     )
     tagger: str = option("lexicon", "Find keywords with this tagger (see: train mme-topic).")
     epochs: int | None = option(
-        None, "Train for this many epochs (default: that of each judge).", low=1
+        None, "Train for this many epochs (default: that of each sub-metric).", low=1
     )
     batch: int | None = option(
         None, "Take this many examples per step (default: 16 as published).", low=1
     )
     examples: int | None = option(
-        None, "Draw at most this many examples for each judge per epoch.", low=20
+        None, "Draw at most this many examples for each sub-metric per epoch.", low=20
     )
     held_out: int | None = option(
-        None, "Validate and test on this many examples each (default: that of each judge).", low=1
+        None,
+        "Validate and test on this many examples each (default: that of each sub-metric).",
+        low=1,
     )
     most: int = option(500, "Read at most this many samples of each rated set.", low=10)
 

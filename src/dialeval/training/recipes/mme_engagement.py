@@ -37,11 +37,11 @@ NOT_HERE = "groups that a language model rated, texts not here"
 class MmeEngagement(TextJudge):
     """Teach an encoder which responses are engaging, from ratings of conversations.
 
-    It learns the order of two responses of one source that are equally long, so that neither the
-    source nor the length can be learned, or with `--target label` the ratings. The data are rated
-    conversations: topical-chat, convai2-human, engage, or a file of ConvAI 2017; or model-ratings,
-    single answers that a language model rated, whose texts are looked up in the corpora that are
-    here.
+    The encoder learns the order of two equally long responses of one source, so that it can learn
+    neither the source nor the length. With `--target label` it learns the ratings. The data are
+    rated conversations (topical-chat, convai2-human, engage, or a file of ConvAI 2017), or
+    model-ratings: single answers that a language model rated, with texts from the installed
+    corpora.
     """
 
     name = "mme-engagement"

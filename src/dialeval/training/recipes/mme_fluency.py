@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MmeFluency(TextJudge):
-    """Teach an encoder which responses are fluent: words shuffled, dropped, repeated are not."""
+    """Teach an encoder to tell fluent responses from broken ones (shuffled or dropped words)."""
 
     name = "mme-fluency"
     metric = "mme-fluency"

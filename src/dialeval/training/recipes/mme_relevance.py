@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MmeRelevance(TextJudge):
-    """Teach an encoder which response was given to these turns, and which to others."""
+    """Teach an encoder which response belongs to which turns."""
 
     name = "mme-relevance"
     metric = "mme-relevance"
@@ -52,8 +52,8 @@ class MmeRelevance(TextJudge):
     )
     stop_words: Literal["dropped", "removed"] = option(
         "dropped",
-        "Change half of the right responses. dropped: each stop word goes with probability .5."
-        " removed: all of them go, as in the paper.",
+        "Remove stop words from half of the right responses. dropped: each with probability .5."
+        " removed: all of them, as in the paper.",
     )
     vectors: str = option(
         PRESETS["default"]["word-vectors"], "Compare responses by these word vectors."

@@ -46,7 +46,7 @@ class PreparedTopics(Prepared[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class MmeTopic(Recipe[PreparedTopics]):
-    """Teach the topic graph of MME-CRS which topics follow which."""
+    """Teach the topic graph of MME-CRS which topics follow each other."""
 
     name = "mme-topic"
     metric = "mme-topic"
@@ -65,7 +65,7 @@ class MmeTopic(Recipe[PreparedTopics]):
     )
     negatives: Literal["mixed", "random", "hard"] = option(
         "mixed",
-        "Draw these wrong responses. hard: similar to the right one. mixed: half of each.",
+        "Choose wrong responses. hard: similar to the right one. mixed: half hard, half random.",
     )
     layers: int = option(3, "Set the number of layers.", low=1)
     heads: int = option(4, "Set the number of heads of each layer.", low=1)

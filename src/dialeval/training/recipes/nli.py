@@ -43,7 +43,7 @@ class PreparedInference(Prepared[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class Inference(AdapterRecipe[PreparedInference]):
-    """Teach an encoder which sentences contradict each other, for consistency.
+    """Teach an encoder to detect contradictions, for consistency.
 
     The data are a folder of public sets (MNLI, SNLI, ...), or a table with the columns premise,
     hypothesis and label. With --full and --rank, the change of all weights is stored as an adapter

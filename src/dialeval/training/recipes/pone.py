@@ -33,22 +33,27 @@ class Pone(BertRuber):
         "Choose where wrong responses come from. weighted: near the true one (PONE). middle: the"
         " middle of ten by similarity (MME-CRS). bm25: words in common with the true one.",
     )
-    candidates: int = option(200, "weighted: draw this many candidates (h).", low=1)
-    temperature: float = option(0.05, "weighted: use this t in softmax(cosine / t).", low=0.001)
+    candidates: int = option(200, "With --sampler weighted, draw this many candidates (h).", low=1)
+    temperature: float = option(
+        0.05, "With --sampler weighted, use this t in softmax(cosine / t).", low=0.001
+    )
     random_every: int = option(
-        2, "Draw random wrong responses in every N-th epoch, as released; 0: never.", low=0
+        2,
+        "Draw random wrong responses in every N-th epoch, as the released code does; 0: never.",
+        low=0,
     )
     edit_negatives: bool = option(True, "Edit wrong responses as often as right ones.")
     positives: str = option(
         "eda",
-        "Make more right responses by eda (changed words), ctg (what a generator writes, slow;"
+        "Make more right responses (variants) by eda (changed words), ctg (a generator, slow;"
         " ctg:model=DIR samples, ctg:model=DIR,method=beam takes its beams) or none.",
     )
-    variants: int = option(5, "Make this many of them per response (k).", low=1)
+    variants: int = option(5, "Make this many variants per response (k).", low=1)
     filter: Literal["paper", "released", "none"] = option(
         "paper",
-        "Filter their labels. paper: the scorer labels all of them until no label changes."
-        " released: on a schedule, with dropout active and tiny steps. none: all are right.",
+        "Filter the labels of variants. paper: the scorer labels all variants until no label"
+        " changes. released: it labels them on a schedule, with dropout active and tiny steps."
+        " none: all variants are right.",
     )
     threshold: float | None = option(
         None,
@@ -59,8 +64,8 @@ class Pone(BertRuber):
     )
     doubtful: Literal["drop", "change"] = option(
         "drop",
-        "Choose what happens to variants whose label is not kept. drop: they are not learned from."
-        " change: they count as right after all, as the released code can have it.",
+        "Choose what happens to variants whose label is not kept. drop: the scorer does not learn"
+        " from them. change: they count as right, which is an option of the released code.",
     )
     rounds: int | None = option(
         None,

@@ -47,7 +47,7 @@ class PreparedRuber(Prepared[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class Ruber(Recipe[PreparedRuber]):
-    """Teach RUBER's scorer which response fits which query."""
+    """Teach the scorer of RUBER which response fits which query."""
 
     name = "ruber"
     metric = "ruber:blend=unreferenced"

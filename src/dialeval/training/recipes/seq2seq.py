@@ -53,7 +53,7 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
     )
     epochs: int | None = option(None, "Train for this many epochs (default: the preset's).", low=1)
     pairs: int | None = option(
-        None, "Learn from this many turns, each with what was said before it.", low=1
+        None, "Learn from this many turns, each with the turns before it.", low=1
     )
     units: int | None = option(None, "Set the width of the network (default: the preset's).", low=8)
     vocabulary: int | None = option(
@@ -61,14 +61,14 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
     )
     turns: int | None = option(
         None,
-        "Read only this many turns before the reply; 0: all of them, which is the default. The"
+        "Read only this many turns before the reply; 0 (the default): all of them. The"
         " single-turn systems of PONE read 1.",
         low=0,
     )
     apart_from: int = option(
         0,
-        "Leave out the pairs that `train pone --context last --pairs N` learns from, so that a"
-        " generator of its positives has pairs of its own; 0: leave out none.",
+        "Leave out the N pairs that `train pone --context last --pairs N` learns from, so that a"
+        " generator of positives learns from other pairs; 0: leave out none.",
         low=0,
     )
     held_out: int = held_out_option(200, "dialogues each")
@@ -201,7 +201,7 @@ class Seq2Seq(ReplyRecipe):
     """Train a chatbot that the papers tested: an LSTM with attention, CopyNet, a Transformer, HRED
     or ReCoSa.
 
-    Other values of top_k (1, 10, 100) give answers that are less and less alike.
+    Higher values of top_k (1, 10, 100) give more varied answers.
     """
 
     name: ClassVar[str] = "seq2seq"

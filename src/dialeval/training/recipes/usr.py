@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class UsrContext(SentenceHead):
-    """Teach USR's first retrieval scorer which response was given to these turns."""
+    """Teach the first retrieval scorer of USR which response belongs to which turns."""
 
     name = "usr-context"
     usage: ClassVar[str] = "dialeval score FILE -m usr:context={out}"
@@ -93,7 +93,7 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class UsrFact(SentenceHead):
-    """Teach USR's second retrieval scorer which responses use a fact.
+    """Teach the second retrieval scorer of USR which responses use a fact.
 
     The data are dialogues with facts, such as the personas of personachat.
     """
