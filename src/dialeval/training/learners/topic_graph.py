@@ -32,11 +32,11 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
-from dialeval.models.grade import GradeConfig
 from dialeval.models.pair_scorer import last_words
 from dialeval.models.tagger import Frequencies, keywords, make_tagger
 from dialeval.models.topic_graph import (
     FURTHEST,
+    GradeConfig,
     GraphBody,
     TopicGraphConfig,
     Topics,

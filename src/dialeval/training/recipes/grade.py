@@ -48,9 +48,9 @@ class Grade(MmeTopic):
     def judge_config(self, dimensions: int, graph: str) -> TopicGraphConfig:
         from dataclasses import asdict
 
-        from dialeval.models.grade import GradeConfig
         from dialeval.models.source import Models
         from dialeval.models.text_judge import load_encoder
+        from dialeval.models.topic_graph import GradeConfig
 
         encoder, _ = load_encoder(self.encoder)
         return GradeConfig(
@@ -64,7 +64,7 @@ class Grade(MmeTopic):
     def with_texts(
         self, topics: TopicData, config: TopicGraphConfig, progress: Progress
     ) -> TopicData:
-        from dialeval.models.grade import GradeConfig
+        from dialeval.models.topic_graph import GradeConfig
         from dialeval.training.learners.topic_graph import add_vectors
 
         assert isinstance(config, GradeConfig)

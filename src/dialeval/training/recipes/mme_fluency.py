@@ -1,6 +1,6 @@
 """`dialeval train mme-fluency`: which responses are fluent? (MME-CRS, section 3.1)
 
-It learns from responses of people, half of them corrupted (see `examples/fluency.py`).
+It learns from responses of people, half of them corrupted (see `examples/faults.py`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from dialeval.training.recipe import (
 )
 
 if TYPE_CHECKING:
-    from dialeval.models.ruber import RuberConfig
+    from dialeval.models.pair_scorer import RuberConfig
     from dialeval.training.examples.pair_corpus import PairCorpus
     from dialeval.training.learners.ruber import RuberLearner
 
@@ -80,7 +80,7 @@ class Ruber(Recipe[PreparedRuber]):
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedRuber:
         import torch
 
-        from dialeval.models.ruber import RuberConfig
+        from dialeval.models.pair_scorer import RuberConfig
         from dialeval.models.source import Models
         from dialeval.training.examples.pair_corpus import WHOLE, load_pairs
         from dialeval.training.examples.pair_vectors import load_word_vectors
