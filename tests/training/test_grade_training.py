@@ -17,7 +17,7 @@ from dialeval.errors import UsageError
 from dialeval.models.source import Models
 from dialeval.models.topic_graph import GradeNetwork
 from dialeval.question import Judge
-from dialeval.training.recipes.grade import Grade
+from dialeval.training.recipes.topic_graph import Grade
 from dialeval.training.run import train
 
 PAIRS = (("dog", "kennel"), ("coffee", "cup"), ("car", "engine"), ("rain", "umbrella"))

@@ -54,7 +54,7 @@ from dialeval.training.loop import NetworkLearner, Validation, similar_batches
 from dialeval.training.recipe import Progress
 
 if TYPE_CHECKING:
-    from dialeval.training.recipes.mme_topic import MmeTopic
+    from dialeval.training.recipes.topic_graph import MmeTopic
 
 Negatives = Literal["mixed", "random", "hard"]
 
