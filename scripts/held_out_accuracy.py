@@ -22,7 +22,7 @@ from dialeval.model_store.locate import locate
 from dialeval.training.examples.pair_corpus import PairCorpus, load_pairs
 from dialeval.training.examples.pair_vectors import embed, pair_vectors, random_negatives
 from dialeval.training.learners.pair_scorer import accuracy
-from dialeval.training.recipes.bert_ruber import load_scorer
+from dialeval.training.recipes.ruber import load_scorer
 
 CORPORA = ("dailydialog", "empathetic", "personachat", "topical-chat")
 

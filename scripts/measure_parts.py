@@ -52,9 +52,7 @@ from dialeval.training.card import (
 from dialeval.training.examples.inference import InferencePair, load_inference_pairs
 from dialeval.training.examples.pair_corpus import Example, drawn
 from dialeval.training.recipes import find_recipe
-from dialeval.training.recipes.mme_engagement import MmeEngagement
-from dialeval.training.recipes.mme_fluency import MmeFluency
-from dialeval.training.recipes.mme_relevance import MmeRelevance
+from dialeval.training.recipes.mme_judges import MmeEngagement, MmeFluency, MmeRelevance
 from dialeval.training.recipes.sentence_head import SentenceHead
 
 PER_SOURCE = 500

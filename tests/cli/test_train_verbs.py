@@ -198,7 +198,7 @@ def test_a_label_filter_that_keeps_nothing_fails_and_names_the_option(dialeval, 
 def test_each_label_filter_has_the_threshold_of_its_source(mode, threshold, rounds):
     """The paper labels every variant; the released recipes have theta .05 and 75 epochs. Both draw
     random negatives in every second epoch."""
-    from dialeval.training.recipes.pone import Pone
+    from dialeval.training.recipes.ruber import Pone
 
     recipe = Pone(filter=mode)
     assert recipe.filter_options.threshold == threshold

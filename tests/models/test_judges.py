@@ -20,7 +20,7 @@ from dialeval.errors import UsageError
 from dialeval.model_store.catalogue import CATALOGUE
 from dialeval.model_store.locate import entry_directory, locate
 from dialeval.model_store.scorer_directory import read_scorer, scorer_base
-from dialeval.models import pair_scorer, ruber
+from dialeval.models import pair_scorer
 from dialeval.models.source import Models, check_trained_for
 from dialeval.question import Embed, Judge, Judgement, Likelihood, WordVectors
 from dialeval.sample import Sample, Turn
@@ -134,7 +134,7 @@ def test_only_the_last_words_of_a_text_are_read(tmp_path, encoder):
 
 def test_ruber_reads_the_last_turn_word_by_word(tmp_path, vectors):
     name = str(tiny_scorers.save_ruber(tmp_path / "scorer", vectors))
-    scorer = ruber.load(tmp_path / "scorer", device="cpu")
+    scorer = pair_scorer.load_ruber(tmp_path / "scorer", device="cpu")
     ((query, response),) = scorer.asks([Judge(name, ("ignored", "Don't " * 9), "A, b! " * 9)])
     assert query == WordVectors(vectors, ("do", "n't") * 4)
     assert response == WordVectors(vectors, ("a", ",", "b", "!") * 2)

@@ -161,7 +161,7 @@ def test_an_encoder_without_a_head_says_how_to_teach_it(tmp_path):
 def save_trained(directory, encoder, rank=2):
     """A directory as training leaves it, with random weights; rank 0: all of the encoder's."""
     from dialeval.model_store.scorer_directory import save_tensors
-    from dialeval.training.recipes.mme_specificity import MmeSpecificity
+    from dialeval.training.recipes.mme_judges import MmeSpecificity
 
     network, _ = MmeSpecificity(model=encoder, full=not rank, rank=rank or None).new_network()
     with torch.no_grad():

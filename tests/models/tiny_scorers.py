@@ -8,8 +8,12 @@ import numpy as np
 import torch
 
 from dialeval.model_store.scorer_directory import save_scorer
-from dialeval.models.pair_scorer import ContextRule, PairScorerConfig, PairScorerNetwork
-from dialeval.models.ruber import RuberConfig
+from dialeval.models.pair_scorer import (
+    ContextRule,
+    PairScorerConfig,
+    PairScorerNetwork,
+    RuberConfig,
+)
 
 WORDS = ["hello", "there", "cat", "dog", "food", "likes", "the", ".", "?"]
 

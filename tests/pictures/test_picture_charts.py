@@ -32,6 +32,7 @@ from dialeval.pictures import (
     scatter_plot,
     small_multiples,
 )
+from dialeval.pictures.charts import STRONG, strength
 from dialeval.pictures.drawing import (
     DARK,
     LIGHT,
@@ -42,7 +43,6 @@ from dialeval.pictures.drawing import (
     Rect,
     colour_groups,
 )
-from dialeval.pictures.matrix import STRONG, strength
 from dialeval.pictures.scatter import fit_line, spread_ties
 from dialeval.training.card import draw_curve
 

@@ -84,7 +84,7 @@ def test_a_part_is_measured_as_it_is_used_and_the_table_goes_to_its_card(
     from models import tiny_encoders
     from training.chat_files import write_dialogues
 
-    from dialeval.training.recipes.mme_fluency import MmeFluency
+    from dialeval.training.recipes.mme_judges import MmeFluency
     from dialeval.training.run import train
 
     monkeypatch.setenv("DIALEVAL_DATA", str(tmp_path / "nothing"))

@@ -14,10 +14,10 @@ from models.tiny_scorers import save_word_vectors
 
 from dialeval.engine.answers import Answerer
 from dialeval.errors import UsageError
-from dialeval.models.grade import GradeNetwork
 from dialeval.models.source import Models
+from dialeval.models.topic_graph import GradeNetwork
 from dialeval.question import Judge
-from dialeval.training.recipes.grade import Grade
+from dialeval.training.recipes.topic_graph import Grade
 from dialeval.training.run import train
 
 PAIRS = (("dog", "kennel"), ("coffee", "cup"), ("car", "engine"), ("rain", "umbrella"))

@@ -30,7 +30,7 @@ from dialeval.sample import Sample
 from dialeval.training.examples.pair_corpus import load_pairs
 from dialeval.training.learners.language_models import MaskedLMLearner
 from dialeval.training.recipe import Progress
-from dialeval.training.recipes.mme_specificity import MmeSpecificity
+from dialeval.training.recipes.mme_judges import MmeSpecificity
 from dialeval.training.run import train
 
 RESPONSES = ("do you like the cat ?", "i do like it .", "the dog sat on a mat .")

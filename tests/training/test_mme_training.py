@@ -20,8 +20,7 @@ from dialeval.errors import UsageError
 from dialeval.metrics.composition import read_composition
 from dialeval.training.examples.faults import STOPWORDS
 from dialeval.training.recipes.mme import Mme, kind_of
-from dialeval.training.recipes.mme_engagement import MmeEngagement
-from dialeval.training.recipes.mme_relevance import MmeRelevance
+from dialeval.training.recipes.mme_judges import MmeEngagement, MmeRelevance
 
 ANIMALS = ["the cat", "a dog", "cats", "dogs", "the dog", "a cat"]
 ACTS = ["sat on a mat", "do like it", "do n ' t like you", "sat and sat", "like the mat so"]

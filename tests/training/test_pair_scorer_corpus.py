@@ -285,7 +285,7 @@ def test_the_beams_of_a_dull_generator_are_the_same_texts_and_its_samples_are_no
 
 
 def test_the_card_says_how_many_positives_are_different():
-    from dialeval.training.recipes.bert_ruber import _variety
+    from dialeval.training.recipes.ruber import _variety
 
     facts = _variety(75_000, 384)
     assert facts["share of different texts"] == 0.0051

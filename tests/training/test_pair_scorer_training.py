@@ -35,8 +35,7 @@ from dialeval.training.learners.pair_scorer import (
     make_network,
     released_filter,
 )
-from dialeval.training.recipes.bert_ruber import BertRuber, load_scorer
-from dialeval.training.recipes.pone import Pone
+from dialeval.training.recipes.ruber import BertRuber, Pone, load_scorer
 from dialeval.training.run import train as run
 
 

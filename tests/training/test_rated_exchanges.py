@@ -17,7 +17,7 @@ from dialeval.training.examples.corpora import (
     without_rated,
     write_exchanges,
 )
-from dialeval.training.recipes.mme_fluency import MmeFluency
+from dialeval.training.recipes.mme_judges import MmeFluency
 
 QUERY = "I'd like to see the manager about this."
 ANSWER = "He isn't here until Monday, I am afraid!"

@@ -122,7 +122,7 @@ def test_a_wrong_response_is_never_the_right_one():
     from, and their loss is that of the logits, worked out with the logistic function."""
     table = WordVectorTable({"a": 0, "b": 1}, np.eye(2, dtype=np.float32))
     words = WordNumbers(["a", "b"], table, 5)
-    from dialeval.models.ruber import RuberNetwork
+    from dialeval.models.pair_scorer import RuberNetwork
 
     pairs = [Pair((0,), 1), Pair((1,), 1), Pair((1,), 0)]
     learner = RuberLearner(RuberNetwork(2, 3, 3), words, pairs, pairs, Ruber())

@@ -27,7 +27,7 @@ from dialeval.training.examples.corpora import (
 )
 from dialeval.training.examples.pair_corpus import Pair, with_random_responses
 from dialeval.training.learners.sentence_head import accuracy, area_under_curve, head_loss
-from dialeval.training.recipes import dyna_eval, maude
+from dialeval.training.recipes import corpus_judges
 from dialeval.training.recipes.usr import load_told
 from dialeval.training.run import train
 
@@ -119,7 +119,7 @@ def test_dyna_eval_learns_whole_dialogues_against_those_out_of_joint(tmp_path, b
 
 def test_dyna_eval_puts_dialogues_out_of_joint_in_two_ways():
     dialogue, other = ("a", "b", "c", "d", "e"), ("x", "y", "x", "y")
-    examples = dyna_eval.dialogues_and_wrong_ones([dialogue, other], np.random.default_rng(0))
+    examples = corpus_judges.dialogues_and_wrong_ones([dialogue, other], np.random.default_rng(0))
     whole = [(*one.turns, one.response) for one in examples]
     assert [one.target for one in examples] == [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
     assert (whole[0], whole[3]) == (dialogue, other)
@@ -138,7 +138,7 @@ def test_of_a_long_dialogue_dyna_eval_reads_the_end_in_every_epoch(tmp_path, bas
     options = {"model": base, "turns": 3} | FAST
     card = train("dyna-eval", file, tmp_path / "out", **options)
     assert len(card.curve) == 4
-    recipe = dyna_eval.DynaEval(model=base, turns=3)
+    recipe = corpus_judges.DynaEval(model=base, turns=3)
     examples = recipe.examples_of([file]).sets.examples(0)
     assert {len(one.turns) for one in examples} == {3}
     said = {turn for dialogue in long for turn in dialogue[-4:]}
@@ -202,9 +202,11 @@ def test_conversations_rated_three_of_five_count_as_engaging(tmp_path, base, mon
     card = train("predictive-engage", file, tmp_path / "out", model=base, **FAST)
     assert card.data["replies to learn from"] + card.data["replies to validate on"] == 30
     from dialeval.training.examples.engagement import Engaging
-    from dialeval.training.recipes.predictive_engage import _examples
+    from dialeval.training.recipes.corpus_judges import _engaging_examples
 
-    found = _examples([Engaging("r", ("p", "q"), (n - 1) / 4, "s", "d") for n in (2, 2.9, 3, 5)])
+    found = _engaging_examples(
+        [Engaging("r", ("p", "q"), (n - 1) / 4, "s", "d") for n in (2, 2.9, 3, 5)]
+    )
     assert [one.target for one in found] == [0.0, 0.0, 1.0, 1.0]
     assert found[0].turns == ("q",)
 
@@ -233,10 +235,10 @@ def test_maude_edits_words_by_the_rules_of_the_paper():
     seen = set()
     for seed in range(20):
         generator = np.random.default_rng(seed)
-        kept = maude.drop_words(words, generator)
+        kept = corpus_judges.drop_words(words, generator)
         assert kept == [word for word in words if word in kept] != []
-        assert sorted(maude.shuffle_words(words, generator)) == sorted(words)
-        seen.add(" ".join(maude.repeat_words(words, generator)))
+        assert sorted(corpus_judges.shuffle_words(words, generator)) == sorted(words)
+        seen.add(" ".join(corpus_judges.repeat_words(words, generator)))
     assert seen == {"one one one one one", "one two two two two"}
 
 

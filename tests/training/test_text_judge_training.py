@@ -22,9 +22,7 @@ from dialeval.models.source import Models
 from dialeval.question import Judge
 from dialeval.training.examples.pair_corpus import Example, ExampleSets
 from dialeval.training.examples.pair_vectors import load_word_vectors, mean_vectors
-from dialeval.training.recipes.mme_engagement import MmeEngagement
-from dialeval.training.recipes.mme_fluency import MmeFluency
-from dialeval.training.recipes.mme_relevance import MmeRelevance
+from dialeval.training.recipes.mme_judges import MmeEngagement, MmeFluency, MmeRelevance
 from dialeval.training.run import train
 
 ANIMALS = ["the cat", "a dog", "cats", "dogs", "the dog", "a cat"]

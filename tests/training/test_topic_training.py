@@ -30,7 +30,7 @@ from dialeval.training.learners.topic_graph import (
     ranking,
     sharing_a_keyword,
 )
-from dialeval.training.recipes.mme_topic import MmeTopic
+from dialeval.training.recipes.topic_graph import MmeTopic
 from dialeval.training.run import train
 
 PAIRS = (("dog", "kennel"), ("coffee", "cup"), ("car", "engine"), ("rain", "umbrella"))

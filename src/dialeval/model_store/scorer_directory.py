@@ -49,7 +49,9 @@ JUDGE_KINDS: Mapping[str, JudgeKind] = {
         metrics=("pone", "bert-ruber"),
         alike=frozenset({"pone", "bert-ruber"}),
     ),
-    "ruber": JudgeKind("dialeval.models.ruber:load", base="vectors", metrics=("ruber",)),
+    "ruber": JudgeKind(
+        "dialeval.models.pair_scorer:load_ruber", base="vectors", metrics=("ruber",)
+    ),
     "text-judge": JudgeKind(
         "dialeval.models.text_judge:load",
         base="encoder",
@@ -64,7 +66,9 @@ JUDGE_KINDS: Mapping[str, JudgeKind] = {
     "topic-graph": JudgeKind(
         "dialeval.models.topic_graph:load", base="vectors", metrics=("mme-topic",)
     ),
-    "grade": JudgeKind("dialeval.models.grade:load", base="encoder", metrics=("grade",)),
+    "grade": JudgeKind(
+        "dialeval.models.topic_graph:load_grade", base="encoder", metrics=("grade",)
+    ),
     "sentence-head": JudgeKind(
         "dialeval.models.sentence_head:load",
         base="encoder",

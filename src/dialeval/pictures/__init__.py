@@ -6,10 +6,9 @@ either format. The same numbers give the same bytes. Nothing is needed but Pillo
 
 from __future__ import annotations
 
-from dialeval.pictures.charts import Bar, bar_chart, histogram, line_chart
+from dialeval.pictures.charts import Bar, bar_chart, histogram, line_chart, matrix_plot
 from dialeval.pictures.drawing import Drawing, save
 from dialeval.pictures.frame import small_multiples
-from dialeval.pictures.matrix import matrix_plot
 from dialeval.pictures.scatter import scatter_plot
 
 __all__ = [

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from dialeval.metric import Metric
     from dialeval.models.pair_scorer import ContextRule
     from dialeval.pictures.drawing import Drawing
-    from dialeval.training.recipes.bert_ruber import BertRuber
+    from dialeval.training.recipes.ruber import BertRuber
 
 ROWS = {
     "ROUGE": "rouge:mode=released",
@@ -253,7 +253,7 @@ def _sweeps(
 ) -> dict[str, dict[str, list[tuple[float, float]]]]:
     """Returns how well PONE agrees with people, over t and over k: the mean over the columns, of
     correlations with the mean rating. What is undefined counts as 0, and a note says so."""
-    from dialeval.training.recipes.pone import Pone
+    from dialeval.training.recipes.ruber import Pone
 
     full = pone_scorers.variants(setting.models[0], sizes=Sizes.of(setting, seeds=1))[FULL]
     assert isinstance(full, Pone)

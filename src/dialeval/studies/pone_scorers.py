@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dialeval.systems.system import System
     from dialeval.training.loop import State
     from dialeval.training.recipe import Progress as TrainingProgress
-    from dialeval.training.recipes.bert_ruber import BertRuber
+    from dialeval.training.recipes.ruber import BertRuber
 
 PAIRS, SEEDS = 15_000, 5
 CORPUS = "dailydialog"
@@ -75,8 +75,7 @@ def variants(
 ) -> dict[str, BertRuber]:
     """Returns the five scorers, by the paper's names. Its single-turn tables have the turn before
     as the query (`last`)."""
-    from dialeval.training.recipes.bert_ruber import BertRuber
-    from dialeval.training.recipes.pone import Pone
+    from dialeval.training.recipes.ruber import BertRuber, Pone
 
     sizes = sizes or Sizes()
     shared: dict[str, Any] = {
@@ -210,7 +209,7 @@ def scores_of(directory: Path, samples: Sequence[Sample], setting: Setting) -> l
     from dialeval.training.examples.pair_corpus import Pair
     from dialeval.training.examples.pair_vectors import embed, pair_vectors
     from dialeval.training.learners.pair_scorer import score_pairs
-    from dialeval.training.recipes.bert_ruber import load_scorer
+    from dialeval.training.recipes.ruber import load_scorer
 
     config, network = load_scorer(directory)
     numbers: dict[str, int] = {}
@@ -244,7 +243,7 @@ def draw(directories: Mapping[str, Path], recipe: BertRuber, setting: Setting) -
     from dialeval.training.examples.pair_vectors import load_pair_data
     from dialeval.training.learners.decision_boundary import draw_boundaries
     from dialeval.training.recipe import Progress
-    from dialeval.training.recipes.bert_ruber import load_scorer
+    from dialeval.training.recipes.ruber import load_scorer
 
     data = load_pair_data([corpus_of(setting)], replace(recipe, source=setting.source), Progress())
     networks = {title: load_scorer(directory)[1] for title, directory in directories.items()}

@@ -44,7 +44,7 @@ from dialeval.training.examples.sampling import (
 from dialeval.training.recipe import Progress
 
 if TYPE_CHECKING:
-    from dialeval.training.recipes.bert_ruber import BertRuber
+    from dialeval.training.recipes.ruber import BertRuber
 
 # Word vectors that a recipe names, and texts as means of them.
 

@@ -31,7 +31,7 @@ from dialeval.training.recipe import Counted
 
 if TYPE_CHECKING:
     from dialeval.training.recipes.lm import LanguageModel
-    from dialeval.training.recipes.mme_specificity import MmeSpecificity
+    from dialeval.training.recipes.mme_judges import MmeSpecificity
 
 BUCKET = 8
 """Dialogues whose lengths differ by fewer tokens count as equally long."""

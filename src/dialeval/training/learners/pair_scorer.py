@@ -54,7 +54,7 @@ from dialeval.training.loop import NetworkLearner, Validation
 from dialeval.training.recipe import Settings
 
 if TYPE_CHECKING:
-    from dialeval.training.recipes.bert_ruber import BertRuber
+    from dialeval.training.recipes.ruber import BertRuber
     from dialeval.training.run import Training
 
 

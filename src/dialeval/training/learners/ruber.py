@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dialeval.models.ruber import RuberNetwork, padded, query_words, response_words
+from dialeval.models.pair_scorer import RuberNetwork, padded, query_words, response_words
 from dialeval.models.word_vectors import WordVectorTable
 from dialeval.training.examples.pair_corpus import Pair
 from dialeval.training.loop import NetworkLearner, Validation

@@ -32,11 +32,11 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import ConceptNet, load_conceptnet
-from dialeval.models.grade import GradeConfig
 from dialeval.models.pair_scorer import last_words
 from dialeval.models.tagger import Frequencies, keywords, make_tagger
 from dialeval.models.topic_graph import (
     FURTHEST,
+    GradeConfig,
     GraphBody,
     TopicGraphConfig,
     Topics,
@@ -54,7 +54,7 @@ from dialeval.training.loop import NetworkLearner, Validation, similar_batches
 from dialeval.training.recipe import Progress
 
 if TYPE_CHECKING:
-    from dialeval.training.recipes.mme_topic import MmeTopic
+    from dialeval.training.recipes.topic_graph import MmeTopic
 
 Negatives = Literal["mixed", "random", "hard"]
 

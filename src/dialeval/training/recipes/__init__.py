@@ -1,4 +1,7 @@
-"""The recipes, one file each, by the names of `dialeval train`. Nothing is imported before use."""
+"""The recipes by their names in `dialeval train`, one file for each family.
+
+Nothing is imported before use.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,25 @@ RECIPES: Mapping[str, str] = {
     "lm": "lm:LanguageModel",
     "nli": "nli:Inference",
     "ruber": "ruber:Ruber",
-    "bert-ruber": "bert_ruber:BertRuber",
-    "pone": "pone:Pone",
+    "bert-ruber": "ruber:BertRuber",
+    "pone": "ruber:Pone",
     "seq2seq": "seq2seq:Seq2Seq",
     "generator": "seq2seq:Generator",
     "mme": "mme:Mme",
-    "mme-fluency": "mme_fluency:MmeFluency",
-    "mme-relevance": "mme_relevance:MmeRelevance",
-    "mme-engagement": "mme_engagement:MmeEngagement",
-    "mme-topic": "mme_topic:MmeTopic",
-    "mme-specificity": "mme_specificity:MmeSpecificity",
-    "grade": "grade:Grade",
-    "deb": "deb:Deb",
-    "maude": "maude:Maude",
-    "dyna-eval": "dyna_eval:DynaEval",
-    "flow-score": "flow_score:FlowScore",
+    "mme-fluency": "mme_judges:MmeFluency",
+    "mme-relevance": "mme_judges:MmeRelevance",
+    "mme-engagement": "mme_judges:MmeEngagement",
+    "mme-topic": "topic_graph:MmeTopic",
+    "mme-specificity": "mme_judges:MmeSpecificity",
+    "grade": "topic_graph:Grade",
+    "deb": "corpus_judges:Deb",
+    "maude": "corpus_judges:Maude",
+    "dyna-eval": "corpus_judges:DynaEval",
+    "flow-score": "corpus_judges:FlowScore",
     "usr-context": "usr:UsrContext",
     "usr-fact": "usr:UsrFact",
-    "predictive-engage": "predictive_engage:PredictiveEngage",
-    "judge-corpus": "judge_corpus:JudgeCorpus",
+    "predictive-engage": "corpus_judges:PredictiveEngage",
+    "judge-corpus": "judge:JudgeCorpus",
     "judge": "judge:JudgeOnRatings",
 }
 """Name -> module of this package and class."""

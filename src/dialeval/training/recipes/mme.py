@@ -117,11 +117,13 @@ class Mme(Recipe[PreparedMme]):
 
     def parts(self) -> dict[str, Recipe[Any]]:
         """Returns the recipe of each judge, by the name of its directory."""
-        from dialeval.training.recipes.mme_engagement import MmeEngagement
-        from dialeval.training.recipes.mme_fluency import MmeFluency
-        from dialeval.training.recipes.mme_relevance import MmeRelevance
-        from dialeval.training.recipes.mme_specificity import MmeSpecificity
-        from dialeval.training.recipes.mme_topic import MmeTopic
+        from dialeval.training.recipes.mme_judges import (
+            MmeEngagement,
+            MmeFluency,
+            MmeRelevance,
+            MmeSpecificity,
+        )
+        from dialeval.training.recipes.topic_graph import MmeTopic
 
         paper = self.as_published
         shared = _given(seed=self.seed, epochs=self.epochs, batch=self.batch)
