@@ -1,4 +1,7 @@
-"""The recipes, one file for each or for a family, by the names of `dialeval train`. Nothing is imported before use."""
+"""The recipes by the names of `dialeval train`, one file for each or for a family.
+
+Nothing is imported before use.
+"""
 
 from __future__ import annotations
 
