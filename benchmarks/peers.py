@@ -88,7 +88,7 @@ def blenderbot(talks: list[list[str]]) -> tuple[Any, Any]:
     import torch
     from transformers import BlenderbotConfig, BlenderbotForConditionalGeneration
 
-    from dialeval.training.examples.reply_pairs import build_tokenizer
+    from dialeval.training.learners.seq2seq import build_tokenizer
 
     tokenizer = build_tokenizer(talks[:2000], BLENDERBOT_400M["vocab_size"], window=128)
     tokens = {

@@ -52,7 +52,7 @@ def write_dialogues(path: Path, judged: int, length: int) -> None:
 def make_model(directory: Path) -> None:
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from dialeval.training.examples.reply_pairs import build_tokenizer
+    from dialeval.training.learners.seq2seq import build_tokenizer
 
     tokenizer = build_tokenizer([WORDS], 512)
     config = LlamaConfig(

@@ -49,8 +49,8 @@ from dialeval.training.card import (
     source_cells,
     word_count,
 )
-from dialeval.training.examples.inference import InferencePair, load_inference_pairs
 from dialeval.training.examples.pair_corpus import Example, drawn
+from dialeval.training.learners.inference import InferencePair, load_inference_pairs
 from dialeval.training.recipes import find_recipe
 from dialeval.training.recipes.mme_judges import MmeEngagement, MmeFluency, MmeRelevance
 from dialeval.training.recipes.sentence_head import SentenceHead

@@ -11,12 +11,13 @@ from dialeval.agreement.coefficient import Coefficient
 from dialeval.agreement.dstc10 import flat_mean, two_level_mean
 from dialeval.compose.evidence import gather
 from dialeval.compose.fitting import PAPER
-from dialeval.compose.leave_one_out import CRS, leave_each_out
-from dialeval.compose.over_sets import (
+from dialeval.compose.leave_one_out import (
+    CRS,
     difference,
     explain,
     family_names,
     learning_curve,
+    leave_each_out,
     sign_flip_p,
 )
 

@@ -17,7 +17,7 @@ from training.killed import Deadly, KilledError
 from dialeval.errors import InputError, UsageError
 from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS, Inference
-from dialeval.training.examples.inference import add_decode, load_inference_pairs
+from dialeval.training.learners.inference import add_decode, load_inference_pairs
 from dialeval.training.recipes.nli import Inference as Recipe
 from dialeval.training.run import train
 

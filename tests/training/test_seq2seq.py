@@ -21,21 +21,19 @@ from dialeval.models.source import Models  # noqa: E402
 from dialeval.question import Likelihood, TokenLogProbs  # noqa: E402
 from dialeval.sample import Turn  # noqa: E402
 from dialeval.training.examples.corpora import load_corpus  # noqa: E402
-from dialeval.training.examples.reply_pairs import (  # noqa: E402
-    ReplyPair,
-    build_tokenizer,
-    encode_pairs,
-    make_batches,
-)
-from dialeval.training.learners.seq2seq import (  # noqa: E402  # noqa: E402
+from dialeval.training.learners.seq2seq import (  # noqa: E402  # noqa: E402  # noqa: E402
     LSTM_PAPER,
     TRANSFORMER_PAPER,
     Preset,
     RecurrentArchitecture,
+    ReplyPair,
     Seq2SeqLearner,
     Seq2SeqOptions,
     TransformerArchitecture,
+    build_tokenizer,
     changed,
+    encode_pairs,
+    make_batches,
 )
 from dialeval.training.recipe import Settings  # noqa: E402
 from dialeval.training.recipes.seq2seq import Seq2Seq  # noqa: E402

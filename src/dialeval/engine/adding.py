@@ -31,8 +31,7 @@ from dialeval.engine.answers import AnswerCounts
 from dialeval.engine.chunk import Chunk, ScoredChunk, ThisProcess, count_again
 from dialeval.errors import JobError
 from dialeval.metric import Metric
-from dialeval.runs.columns import raw_table, run_schema
-from dialeval.runs.directory import ADDING, RunDirectory, shard_bytes
+from dialeval.runs.directory import ADDING, RunDirectory, raw_table, run_schema, shard_bytes
 from dialeval.runs.manifest import NAME, file_records, sealed
 from dialeval.runs.run import Run
 from dialeval.runs.table import Pools

@@ -27,8 +27,7 @@ from dialeval.engine.answers import AnswerCounts, Answerer
 from dialeval.errors import JobError
 from dialeval.metric import Metric
 from dialeval.question import Answer, ModelSource, Question, TellingSource
-from dialeval.runs.columns import chunk_to_table
-from dialeval.runs.directory import shard_bytes
+from dialeval.runs.directory import chunk_to_table, shard_bytes
 from dialeval.runs.table import Pools
 from dialeval.sample import Sample
 from dialeval.scores import Score

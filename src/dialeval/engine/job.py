@@ -25,13 +25,13 @@ from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.progress import Progress, silent
 from dialeval.question import ModelSource
-from dialeval.runs.columns import (
+from dialeval.runs.directory import (
+    RunDirectory,
     calibrate_table,
     run_schema,
     scaled_columns,
     table_scores,
 )
-from dialeval.runs.directory import RunDirectory
 from dialeval.runs.manifest import build_manifest, file_records
 from dialeval.runs.run import Run, open_run
 from dialeval.runs.table import MetricSummary, PoolResults, Pools

@@ -27,8 +27,14 @@ from dialeval.engine.job import summarise
 from dialeval.engine.ray_reading import Piece, Settings, block_digest
 from dialeval.errors import DialevalError, JobError
 from dialeval.question import ModelSource
-from dialeval.runs.columns import calibrate_table, chunk_to_table, run_schema
-from dialeval.runs.directory import RunDirectory, read_whole, shard_bytes
+from dialeval.runs.directory import (
+    RunDirectory,
+    calibrate_table,
+    chunk_to_table,
+    read_whole,
+    run_schema,
+    shard_bytes,
+)
 from dialeval.runs.manifest import file_records
 from dialeval.runs.table import MetricSummary, Pools
 from dialeval.sample import Sample

@@ -27,7 +27,7 @@ from typing import Any
 
 from dialeval.errors import DialevalError, InputError, UsageError
 from dialeval.metric import Direction, Metric
-from dialeval.runs.columns import scaled_columns
+from dialeval.runs.directory import scaled_columns
 from dialeval.runs.table import MetricSummary, PoolResults
 from dialeval.scores import Calibration, CalibrationKind, Signature
 from dialeval.storage import SCORE_AGAIN, file_stamp, record_digest, sha256_of

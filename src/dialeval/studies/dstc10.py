@@ -4,7 +4,7 @@
     test          one score for whatever is rated, by the weights of overall; mean over all pairs
 
 Development sets are left out in turn, by the paper's rule and by that of the shipped weights, and
-each rule is held against the plain mean and each sub-metric (`compose/over_sets.py`). Test files,
+each rule is held against the plain mean and each sub-metric (`compose/leave_one_out`). Test files,
 in the folder of the development sets or named with `--set`, are judged with weights of all
 development sets that share no conversation with them, and with the shipped weights.
 """
@@ -31,8 +31,18 @@ from dialeval.compose.fitting import (
     FitOptions,
     compose,
 )
-from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out, try_on
-from dialeval.compose.over_sets import Difference, against_all, explain, family_names
+from dialeval.compose.leave_one_out import (
+    AVERAGE,
+    CRS,
+    SINGLE,
+    Difference,
+    LeaveOneOut,
+    against_all,
+    explain,
+    family_names,
+    leave_each_out,
+    try_on,
+)
 from dialeval.metrics.composition import Composition, find_composition
 from dialeval.metrics.mme import MME_CITATION
 from dialeval.model_store.presets import COMPOSITION, PRESETS

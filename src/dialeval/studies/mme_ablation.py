@@ -7,7 +7,7 @@ score per dialogue; ours stand beside them by two ways to weigh, both flat means
     one score     the weights of overall for whatever was rated, as the test phase asked for
     by quality    each quality by its own weights, as the development phase allows
 
-What a part adds has an interval over families of data sets (`compose/over_sets.py`). The learning
+What a part adds has an interval over families of data sets (`compose/leave_one_out`). The learning
 curve shows what the weights are worth if fewer data sets were rated.
 """
 
@@ -20,8 +20,17 @@ from typing import TYPE_CHECKING
 from dialeval.agreement.dstc10 import RhoByQuality, flat_mean, two_level_mean
 from dialeval.compose.evidence import Gathered
 from dialeval.compose.fitting import COMMON, OURS, PAPER, SCALES, FitOptions
-from dialeval.compose.leave_one_out import AVERAGE, CRS, SINGLE, LeaveOneOut, leave_each_out
-from dialeval.compose.over_sets import CurvePoint, difference, family_names, learning_curve
+from dialeval.compose.leave_one_out import (
+    AVERAGE,
+    CRS,
+    SINGLE,
+    CurvePoint,
+    LeaveOneOut,
+    difference,
+    family_names,
+    learning_curve,
+    leave_each_out,
+)
 from dialeval.metrics.composition import Power
 from dialeval.metrics.mme import MME_CITATION
 from dialeval.studies import mme_published as published

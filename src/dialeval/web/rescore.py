@@ -309,7 +309,7 @@ def sample_of(row: Mapping[str, Any]) -> Sample:
 
 def _columns(run: Run, metric: Metric, sample: Sample, score: Score) -> dict[str, Any]:
     """Returns the score as the run's file would hold it, on the run's own scale."""
-    from dialeval.runs.columns import calibrate_table, chunk_to_table, scaled_columns
+    from dialeval.runs.directory import calibrate_table, chunk_to_table, scaled_columns
 
     scales = {c: s for c, s in run.calibrations.items() if c in scaled_columns(metric)}
     table = calibrate_table(chunk_to_table([sample], [[score]], [metric]), [metric], scales)

@@ -27,7 +27,6 @@ from dialeval.networks.low_rank import low_rank_tensors
 from dialeval.question import ASPECTS, NLI_LABELS
 from dialeval.training.examples.corpora import known_exchanges, load_corpus
 from dialeval.training.examples.faults import Exchange
-from dialeval.training.examples.inference import load_inference_pairs
 from dialeval.training.examples.judge import (
     Group,
     Preference,
@@ -40,6 +39,7 @@ from dialeval.training.examples.judge import (
     spoiled_group,
 )
 from dialeval.training.examples.model_ratings import rated_groups, shipped_records
+from dialeval.training.learners.inference import load_inference_pairs
 from dialeval.training.loop import Validation, multiply_in
 
 BAD_ANSWERS = 2

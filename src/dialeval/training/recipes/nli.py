@@ -27,8 +27,7 @@ from dialeval.training.recipe import (
 )
 
 if TYPE_CHECKING:
-    from dialeval.training.examples.inference import InferencePairs
-    from dialeval.training.learners.inference import InferenceLearner
+    from dialeval.training.learners.inference import InferenceLearner, InferencePairs
     from dialeval.training.run import Training
 
 
@@ -101,8 +100,11 @@ class Inference(AdapterRecipe[PreparedInference]):
         from dialeval.models.source import Models
         from dialeval.storage import sha256_of
         from dialeval.training.adapters import ADAPTERS, load_adapters
-        from dialeval.training.examples.inference import add_decode, load_inference_pairs
-        from dialeval.training.learners.inference import InferenceLearner
+        from dialeval.training.learners.inference import (
+            InferenceLearner,
+            add_decode,
+            load_inference_pairs,
+        )
 
         if len(data) > 1:
             raise UsageError("train nli takes one --data: a folder may hold several sets")

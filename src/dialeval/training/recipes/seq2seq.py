@@ -21,8 +21,7 @@ from dialeval.options import option
 from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, Settings, held_out_option
 
 if TYPE_CHECKING:
-    from dialeval.training.examples.reply_pairs import ReplyPair
-    from dialeval.training.learners.seq2seq import Preset, Seq2SeqLearner
+    from dialeval.training.learners.seq2seq import Preset, ReplyPair, Seq2SeqLearner
     from dialeval.training.run import Training
 
 
@@ -105,8 +104,12 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
         import torch
 
         from dialeval.training.examples.corpora import load_unrated
-        from dialeval.training.examples.reply_pairs import build_tokenizer, encode_pairs
-        from dialeval.training.learners.seq2seq import Seq2SeqLearner, describe
+        from dialeval.training.learners.seq2seq import (
+            Seq2SeqLearner,
+            build_tokenizer,
+            describe,
+            encode_pairs,
+        )
 
         preset = self.chosen()
         options = preset.options
@@ -166,7 +169,7 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
     def _pairs_of_others(self, data: Sequence[Path]) -> frozenset[tuple[str, str]]:
         """Returns the turns and replies that `train pone --context last --pairs N` learns from."""
         from dialeval.training.examples.pair_corpus import load_pairs
-        from dialeval.training.examples.reply_pairs import SCORER_WORDS
+        from dialeval.training.learners.seq2seq import SCORER_WORDS
 
         if not self.apart_from:
             return frozenset()
