@@ -403,8 +403,8 @@ _ENTRIES = (
     Entry(
         "mme-engagement-minilm-l6",
         "judge",
-        "CDLA-Sharing-1.0",
-        "minilm-l6 that learned how much people liked responses",
+        "CC-BY-NC-SA-4.0",
+        "minilm-l6 that learned how engaging a language model found responses",
         Package("adapters/mme-engagement-minilm-l6"),
         740_000,
         base="minilm-l6",
