@@ -35,7 +35,7 @@ from dialeval.sample import Sample
 from dialeval.studies.holistic_released import area
 
 SETS = ("holistic/consistency", "holistic/consistency-ws", "holistic/consistency-ctg")
-JUDGE = "judge-corpus-minilm-l6"
+JUDGES = ("judge-corpus-minilm-l6", "judge-corpus-mpnet")
 
 Pairs = Sequence[tuple[str, str]]
 Reads = Callable[[Pairs], Sequence[float]]
@@ -92,8 +92,8 @@ def areas_of_pairs(read: Reads, samples: Sequence[Sample]) -> tuple[float | None
     return area(means, ratings), area(lasts, ratings)
 
 
-def area_of_dialogues(samples: Sequence[Sample]) -> float | None:
-    questions = [assessed(sample, JUDGE) for sample in samples]
+def area_of_dialogues(judge: str, samples: Sequence[Sample]) -> float | None:
+    questions = [assessed(sample, judge) for sample in samples]
     found = Answerer(Models("cpu"), None).answer(questions)
     place = ASPECTS.index("consistency")
     ratings = [sample.ratings["consistency"].mean for sample in samples]
@@ -116,8 +116,9 @@ def main() -> None:
         areas = [areas_of_pairs(read, samples) for samples in sets]
         for way, place in (("mean", 0), ("last", 1)):
             rows.append([name, way, *(_text(both[place]) for both in areas)])
-    if not given.onnx:
-        rows.append([JUDGE, "dialogue", *(_text(area_of_dialogues(samples)) for samples in sets)])
+    for judge in () if given.onnx else JUDGES:
+        areas = [area_of_dialogues(judge, samples) for samples in sets]
+        rows.append([judge, "dialogue", *map(_text, areas)])
     print_table(["model", "reads", *SETS], rows)
 
 
