@@ -57,8 +57,8 @@ def run(python: Path, *arguments: str, cwd: Path) -> str:
 
 
 def test_the_wheel_is_small_enough_to_ship_what_it_holds(wheel):
-    """The parts that learned are 46 MB of it, uncompressed."""
-    assert wheel.stat().st_size < 50e6
+    """The parts that learned are 59 MB of it, uncompressed."""
+    assert wheel.stat().st_size < 64e6
 
 
 def test_the_installed_wheel_scores_the_example(environment, tmp_path):

@@ -88,7 +88,7 @@ def test_pairs_teach_what_ratings_do_not_show():
     pairs = np.zeros((40, 2, WIDTH))
     pairs[:, 0, 5] = 1.0
     without = fit([made_up("one")], NONE).weights[0, 5]
-    assert fit([made_up("one")], pairs).weights[0, 5] > without + 0.05
+    assert fit([made_up("one")], pairs).weights[0, 5] > without + 0.03
 
 
 def test_a_large_set_counts_as_much_as_a_small_one():

@@ -491,6 +491,15 @@ _ENTRIES = (
         base="minilm-l6",
     ),
     Entry(
+        "mpnet-nli",
+        "classifier",
+        "CC-BY-SA-4.0",
+        "mpnet-base with an adapter and a head that learned which sentences contradict each other",
+        Package("adapters/mpnet-nli"),
+        11_820_000,
+        base="mpnet-base",
+    ),
+    Entry(
         "judge-corpus-mpnet",
         "judge",
         "CC-BY-NC-SA-4.0",

@@ -63,6 +63,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "encoder": "mpnet-base",
         "sentence-encoder": "mpnet-base",
         "token-encoder": "mpnet-base",
+        "nli": "mpnet-nli",
         "llm-judge": "qwen2.5-coder-1.5b",
         "judge": "judge-mpnet",
     },
