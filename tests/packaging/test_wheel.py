@@ -74,11 +74,11 @@ def test_the_doctor_is_content_with_the_wheel(environment, tmp_path):
 
 
 def test_the_base_install_has_no_torch_and_is_no_larger_than_it_has_to_be(environment):
-    """About 430 MB, of which 40 are the trained parts."""
+    """About 452 MB, of which 59 are the trained parts."""
     packages = next((environment.parent.parent / "lib").glob("python*")) / "site-packages"
     assert not (packages / "torch").exists()
     size = sum(file.stat().st_size for file in packages.rglob("*") if file.is_file())
-    assert size < 440e6
+    assert size < 460e6
 
 
 def test_the_example_plugin_brings_a_metric_and_a_reader(environment, tmp_path):
