@@ -17,6 +17,7 @@ through the engine, whenever it was trained, and adds the table to its card (see
                        what their recipes hold out for the test, by kind of wrong response
     mme-engagement     responses and what people said about them, by source
     nli                pairs of the sets that are held out: contradictions against the others
+    judge-corpus       right and bad answers, by corpus, and answers that a language model rated
 
 A language model has no labels, so that its card has no such table.
 """
@@ -33,24 +34,40 @@ from pathlib import Path
 import numpy as np
 
 from dialeval.cli.terminal import print_table, say
+from dialeval.datasets.locate import find_dataset
 from dialeval.engine.answers import Answerer
 from dialeval.errors import DialevalError, UsageError
 from dialeval.metrics.mme import MmeSpecificity, measures
 from dialeval.model_store.locate import locate
 from dialeval.model_store.scorer_directory import DESCRIPTION, read_scorer
 from dialeval.model_store.weights import read_json
+from dialeval.models.quality_judge import is_quality_judge, taking_turns
 from dialeval.models.source import Models
-from dialeval.question import NLI_LABELS, Inference, Judge, MaskedLikelihood, TokenLogProbs
+from dialeval.question import (
+    ASPECTS,
+    NLI_LABELS,
+    Assess,
+    Assessment,
+    Inference,
+    Judge,
+    MaskedLikelihood,
+    TokenLogProbs,
+)
+from dialeval.sample import Turn
 from dialeval.training.card import (
     Card,
     SourceScores,
     score_examples,
-    score_source,
     source_cells,
-    word_count,
 )
+from dialeval.training.examples.judge import Answered
 from dialeval.training.examples.pair_corpus import Example, drawn
-from dialeval.training.learners.inference import InferencePair, load_inference_pairs
+from dialeval.training.learners.inference import (
+    InferencePair,
+    load_inference_pairs,
+    score_pairs,
+)
+from dialeval.training.learners.judge_corpus import held_out_answers, load_material, score_answers
 from dialeval.training.recipes import find_recipe
 from dialeval.training.recipes.mme_judges import MmeEngagement, MmeFluency, MmeRelevance
 from dialeval.training.recipes.sentence_head import SentenceHead
@@ -71,6 +88,8 @@ def measure_part(
     data = data or learned_from(found.directory)
     if found.role == "classifier":
         return _nli(model, data, per_source)
+    if is_quality_judge(found.directory):
+        return _quality(model, data, per_source)
     metric = metric_of(found.directory)
     if metric == "mme-specificity":
         examples = held_out_examples("mme-fluency", data, per_source)
@@ -148,6 +167,25 @@ def _specificity(model: str, source: str, examples: Sequence[Example]) -> Source
     return score_examples(source, [examples[place] for place in kept], scores, None)
 
 
+def _quality(model: str, data: Sequence[Path], most: int) -> list[SourceScores]:
+    """Asks as `judge` does: turns take turns, and the rating goes from 1 to 5."""
+    written, chats = (find_dataset(name) for name in ("dailydialog++", "convai2-human"))
+    held_out = held_out_answers(load_material(data, written, None, chats, seed=0))
+    found = []
+    for source, answers in held_out.items():
+        own = answers[:most]
+        asked = [Assess(model, _turns(one.answer), one.answer.response) for one in own]
+        read = Answerer(Models("cpu"), None).answer(asked)
+        overall = ASPECTS.index("overall")
+        scores = [Assessment.read(read[question]).ratings[overall] for question in asked]
+        found.append(score_answers(source, own, scores, 3.0))
+    return found
+
+
+def _turns(answered: Answered) -> tuple[Turn, ...]:
+    return tuple(Turn(text, "me" if own else "you") for own, text in taking_turns(answered.turns))
+
+
 def _nli(model: str, data: Sequence[Path], most: int) -> list[SourceScores]:
     held_out: dict[str, Sequence[InferencePair]] = {}
     for path in data:
@@ -159,19 +197,7 @@ def _inference(model: str, source: str, pairs: Sequence[InferencePair]) -> Sourc
     asked = [Inference(model, pair.premise, pair.hypothesis) for pair in pairs]
     answers = Answerer(Models("cpu"), None).answer(asked)
     rows = np.array([np.asarray(answers[q], dtype=float)[: len(NLI_LABELS)] for q in asked])
-    labels = np.array([pair.label for pair in pairs])
-    contradiction = NLI_LABELS.index("contradiction")
-    found = score_source(
-        source,
-        rows[:, contradiction].tolist(),
-        (labels == contradiction).astype(float).tolist(),
-        [word_count(pair.premise) + word_count(pair.hypothesis) for pair in pairs],
-    )
-    return replace(
-        found,
-        majority=float(np.bincount(labels).max() / len(labels)),
-        accuracy=float((rows.argmax(axis=1) == labels).mean()),
-    )
+    return score_pairs(source, pairs, rows)
 
 
 SHIPPED = Path(__file__).parent.parent / "src" / "dialeval" / "adapters"

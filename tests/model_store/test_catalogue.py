@@ -11,10 +11,10 @@ from dialeval.cli.app import app
 from dialeval.errors import UsageError
 from dialeval.metric import option_fields
 from dialeval.model_store.catalogue import CATALOGUE, Hub, Package, Wheel, find_entry
-from dialeval.model_store.locate import locate
+from dialeval.model_store.locate import fingerprint, locate
 from dialeval.model_store.presets import PRESETS, TRAINED, preset_model, preset_models
 from dialeval.model_store.store import wheel_fingerprint
-from dialeval.registry import METRICS
+from dialeval.registry import METRICS, make_metric
 
 WHEELS = [entry for entry in CATALOGUE.values() if isinstance(entry.source, Wheel)]
 
@@ -45,6 +45,32 @@ def test_default_models_stand_in_one_place() -> None:
                 assert field.default == PRESETS["default"].get(use, trained)
             else:
                 assert field.default not in CATALOGUE, f"{name}: {field.name}"
+
+
+TRAINED_HERE = {
+    "ruber": (2, "94c3b978"),
+    "bert-ruber": (2, "34942e0c"),
+    "pone": (3, "fa9e7e0e"),
+    "mme-fluency": (2, "6c453e7d"),
+    "mme-relevance": (2, "032ba9a2"),
+    "mme-topic": (2, "ba54148e"),
+    "mme-engagement": (3, "656472c1"),
+    "mme-specificity": (3, "b969e29c"),
+    "grade": (2, "15e44b40"),
+    "deb": (2, "4ef68c1d"),
+    "maude": (2, "a91c910c"),
+    "predictive-engage": (2, "4b7f4141"),
+}
+
+
+@pytest.mark.parametrize("name", TRAINED_HERE)
+def test_a_part_that_was_trained_again_makes_another_version_of_its_metric(
+    embedded_models: None, name: str
+) -> None:
+    """Write down the new fingerprint with the next version, and both in the CHANGELOG."""
+    metric = make_metric(name)
+    (part,) = set(metric.models().values())
+    assert (metric.version, fingerprint(locate(part))[:8]) == TRAINED_HERE[name]
 
 
 COMMANDS = [command for preset in TRAINED.values() for command in preset.values()]

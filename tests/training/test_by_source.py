@@ -51,20 +51,40 @@ def test_where_length_says_everything_nothing_is_left_to_correlate() -> None:
 
 
 SHIPPED = Path(dialeval.__file__).parent / "adapters"
-OF_PEOPLE = {"judge-corpus-minilm-l6", "judge-corpus-mpnet", "judge-minilm-l6", "judge-mpnet"}
-"""Their cards show the correlation on each rated set, left out, also given length."""
+OF_PEOPLE = {"judge-minilm-l6", "judge-mpnet"}
+WITHOUT_LABELS = {"smollm2-135m-dialogue"}
+NOT_YET = {"judge-corpus-minilm-l6", "judge-corpus-mpnet"}
+"""Trained before their recipe measured it: `scripts/measure_parts.py PART --write` adds it."""
 
 
 @pytest.mark.parametrize(
-    "part", sorted({path.parent.name for path in SHIPPED.glob("*/scorer.json")} - OF_PEOPLE)
+    "part",
+    sorted(
+        {path.parent.name for path in SHIPPED.glob("*/card.json")}
+        - OF_PEOPLE
+        - WITHOUT_LABELS
+        - NOT_YET
+    ),
 )
 def test_the_card_of_a_shipped_part_has_a_row_for_each_source(part: str) -> None:
     directory = SHIPPED / part
     rows = json.loads((directory / "card.json").read_text())["by_source"]
     assert rows
-    assert all(0.5 <= row["majority"] <= 1 for row in rows)
+    assert all(1 / 3 <= row["majority"] <= 1 for row in rows)  # pairs of sentences have 3 labels
     assert all(row["n"] > 0 and row["partial"] is not None for row in rows)
     assert "## By source" in (directory / "card.md").read_text()
+
+
+@pytest.mark.parametrize("part", sorted(OF_PEOPLE))
+def test_a_judge_of_people_has_its_correlations_on_each_set_left_out_also_given_length(
+    part: str,
+) -> None:
+    card = json.loads((SHIPPED / part / "card.json").read_text())
+    sets = [name.removeprefix("rated answers of ") for name in card["data"]]
+    assert len(sets) == 13
+    for name in sets:
+        assert 0 < card["scores"][f"{name}, left out: Spearman of overall"] < 1
+        assert 0 < card["scores"][f"{name}, left out: overall given length"] < 1
 
 
 def measure_script() -> Any:

@@ -12,6 +12,7 @@ pytest.importorskip("torch", reason="needs the extra 'models'")
 from models import tiny_encoders, tiny_scorers
 from training.chat_files import write_dialogues
 from training.killed import Deadly, KilledError
+from training.test_by_source import measure_script
 
 import dialeval
 from dialeval.engine.answers import Answerer
@@ -102,6 +103,24 @@ def test_it_learns_what_a_language_model_rated(tmp_path, corpus, base, rated_by_
     assert 20 <= card.data["groups that a language model rated"] < 30  # some are held out
     assert card.scores["better_of_rated_answers_preferred"] == 1.0
     assert card.scores["correlation_with_ratings_of_the_language_model"] > 0.5
+
+
+def test_the_card_says_what_is_known_beyond_source_and_length(
+    tmp_path, corpus, base, rated_by_a_model
+):
+    """Half of the answers of a corpus are right. What the language model rated high is what is
+    long, so that less is left to correlate where length is held constant."""
+    card = learn(corpus, tmp_path / "out", base, model_rated=30, epochs=6)
+    own, rated = card.by_source
+    assert (own["source"], own["majority"]) == ("chats.jsonl", 0.5)
+    assert own["partial"] is not None
+    assert (rated["source"], rated["majority"], rated["accuracy"]) == ("model-ratings", 0.5, 1.0)
+    assert rated["spearman"] > 0.8
+    assert rated["length"] > 0.5
+    assert rated["partial"] < rated["spearman"]
+    script = measure_script()
+    held_out = script.measure_part(str(tmp_path / "out"), [corpus])[0]
+    assert held_out.to_record() == pytest.approx(own, abs=1e-5)
 
 
 def test_what_is_held_out_stays_so_if_groups_are_added():

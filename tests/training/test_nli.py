@@ -17,7 +17,12 @@ from training.killed import Deadly, KilledError
 from dialeval.errors import InputError, UsageError
 from dialeval.models.source import Models
 from dialeval.question import NLI_LABELS, Inference
-from dialeval.training.learners.inference import add_decode, load_inference_pairs
+from dialeval.training.learners.inference import (
+    InferencePair,
+    add_decode,
+    load_inference_pairs,
+    score_pairs,
+)
 from dialeval.training.recipes.nli import Inference as Recipe
 from dialeval.training.run import train
 
@@ -157,6 +162,29 @@ def test_training_goes_on_from_adapters(tmp_path, table, base):
     assert (second.settings["kept rank"], second.settings["alpha"]) == (4, 8)
     with pytest.raises(UsageError, match="holds no adapter"):
         learn(table, tmp_path / "third", base, start=str(tmp_path))
+
+
+def test_the_card_says_what_an_inference_model_knows_beyond_length(tmp_path, table, base):
+    """A third of the pairs has each label, and a contradiction is as long as the others."""
+    card = learn(table, tmp_path / "mine", base, full=True)
+    (row,) = card.by_source
+    pairs = load_inference_pairs(table).validation
+    assert (row["source"], row["n"]) == ("validation", len(pairs))
+    assert row["majority"] == pytest.approx(1 / 3)
+    assert [row["accuracy"]] == list(card.scores.values())
+    assert row["partial"] == pytest.approx(row["spearman"], abs=0.05)
+    assert row["partial"] > 0.7
+
+
+def test_a_model_is_right_about_three_labels_and_correlated_by_one():
+    pairs = [InferencePair("a b", "c", label, "s") for label in (0, 0, 1, 2)]
+    rows = np.eye(3)[[0, 2, 1, 1]]
+    found = score_pairs("s", pairs, rows)
+    assert (found.n, found.majority, found.accuracy) == (4, 0.5, 0.5)
+    place = NLI_LABELS.index("contradiction")
+    wanted = np.corrcoef(rows[:, place], [pair.label == place for pair in pairs])[0, 1]
+    assert found.spearman == pytest.approx(wanted)  # of two values each, the ranks are as good
+    assert (found.partial, found.length) == (found.spearman, None)
 
 
 def test_a_finished_model_is_not_overwritten(tmp_path, table, base):

@@ -325,6 +325,11 @@ def test_random_epochs_are_counted_through_all_stages():
     assert [negatives(7, epoch) for epoch in (0, 1, 3)] == [None, None, "random"]
 
 
+def test_pone_draws_random_responses_in_every_second_epoch_as_released_and_edits_them_all():
+    assert (Pone().random_every, Pone().edit_negatives) == (2, True)
+    assert (BertRuber().random_every, BertRuber().edit_negatives) == (0, True)
+
+
 def test_the_released_filter_has_the_numbers_of_the_released_recipes():
     assert released_filter("eda", 0.05, None) == FilterOptions(
         "released", 0.05, rounds=37, epochs=2, learning_rate=1e-7, decay=1.0

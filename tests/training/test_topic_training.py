@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra 'models'")
 
 import torch
+from models import tiny_encoders
 from models.tiny_scorers import save_word_vectors
 from training.killed import Deadly, KilledError
 from typer.testing import CliRunner
@@ -213,3 +216,25 @@ def test_the_verb_trains_with_another_graph(tmp_path, corpus, vectors):
     assert result.exit_code == 0, result.output
     assert "test_ranking_random" in json.loads(result.stdout)["scores"]
     assert (tmp_path / "mine" / "conceptnet.npz").exists()
+
+
+def test_keywords_may_be_read_by_a_sentence_encoder(tmp_path, corpus):
+    """A word has the mean state that transformers gives a sentence of this one word."""
+    transformers = pytest.importorskip("transformers")
+    base = str(tiny_encoders.save_bert(tmp_path / "bert"))
+    path = Path(__file__).parents[2] / "scripts" / "embed_words.py"
+    spec = importlib.util.spec_from_file_location("embed_words", path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    words = script.words_of([corpus])
+    assert {"kennel", "look", "120", "119"} - {*words} == {"120"}
+    few = ["cat", "dog", "kennel", "cup"]
+    script.write_table(base, few, tmp_path / "words")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    network = transformers.AutoModel.from_pretrained(base).eval()
+    with torch.no_grad():
+        state = network(**tokenizer("dog", return_tensors="pt")).last_hidden_state[0].mean(0)
+    table = load(tmp_path / "words")
+    assert table.look_up(["dog"])[0] == pytest.approx(state.numpy(), abs=1e-3)  # kept in 16 bits
+    card = learn(corpus, tmp_path / "out", str(tmp_path / "words"), epochs=1)
+    assert card.settings["dimensions"] == len(state)

@@ -42,6 +42,7 @@ from dialeval.scores import PartValue, Score, Signature
 class ComposedMetric(Metric):
     """A weighted sum of metrics on their scales."""
 
+    version = 2
     levels = frozenset({"turn", "dialogue"})
     range = (0.0, 1.0)
     citation = MME_CITATION

@@ -163,16 +163,18 @@ class MmeTopic(JudgedMetric):
 
 @dataclass(frozen=True)
 class MmeEngagement(JudgedMetric):
-    """How engaging the response is, by a judge that learned from partners' ratings.
+    """How engaging the response is, by a judge that learned from rated answers.
 
         s = sigmoid( MLP( mean over tokens of h_t ) )      h: states of an encoder, of r alone
 
-    (section 3.4) It learned from conversations whose partners said how much they liked them, a
-    number from 0 to 1. The paper learns from ConvAI 2017; the card of the embedded judge names its
-    data.
+    (section 3.4) The shipped judge learned which of two equally long answers of one source was
+    rated more engaging, mostly by a language model; its card names the data. The paper learns from
+    conversations of ConvAI 2017, whose partners said how much they liked them (`train
+    mme-engagement --target label`).
     """
 
     name = "mme-engagement"
+    version = 3
 
     model: str = model_option("mme-engagement", "the trained judge")
 

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from dialeval.datasets.locate import resolve_folder
@@ -41,6 +42,7 @@ from dialeval.models.classifier import pad
 from dialeval.question import NLI_LABELS
 from dialeval.storage import read_lines
 from dialeval.text import content_words, swap_persons
+from dialeval.training.card import SourceScores, score_source, word_count
 from dialeval.training.loop import NetworkLearner, Validation, multiply_in, similar_batches
 
 if TYPE_CHECKING:
@@ -326,6 +328,31 @@ _READERS: Mapping[str, Callable[[Path], Rows]] = {
 }
 
 
+Probabilities = npt.NDArray[np.floating[Any]]
+"""Of the labels in the order of `NLI_LABELS`, one row per pair."""
+
+
+def score_pairs(
+    source: str, pairs: Sequence[InferencePair], probabilities: Probabilities
+) -> SourceScores:
+    """Returns what the card says of pairs that were not learned from. Majority and accuracy are
+    those of the three labels; what is correlated, also with the words of both sentences, is the
+    probability of a contradiction."""
+    labels = np.array([pair.label for pair in pairs])
+    contradiction = NLI_LABELS.index("contradiction")
+    found = score_source(
+        source,
+        probabilities[:, contradiction].tolist(),
+        (labels == contradiction).astype(float).tolist(),
+        [word_count(pair.premise) + word_count(pair.hypothesis) for pair in pairs],
+    )
+    return replace(
+        found,
+        majority=float(np.bincount(labels).max() / len(labels)),
+        accuracy=float((probabilities.argmax(axis=1) == labels).mean()),
+    )
+
+
 Encoded = tuple[list[int], list[int], int]
 """Token ids, segment of each token, label."""
 
@@ -400,17 +427,9 @@ class InferenceLearner(NetworkLearner):
             found[rows] = self._logits([encoded[i] for i in rows]).softmax(-1)
         return found
 
-    def accuracy(self, pairs: Sequence[InferencePair], *, by_contradiction: bool = False) -> float:
-        """Returns the share of pairs whose label is found; `by_contradiction`: contradiction or
-        not."""
-        encoded = self.encode(pairs)
-        found, labels = self.predict(encoded), _labels(encoded)
-        if by_contradiction:
-            place = NLI_LABELS.index("contradiction")
-            right = (found[:, place] > 0.5) == (labels == place)
-        else:
-            right = found.argmax(1) == labels
-        return float(right.double().mean())
+    def probabilities(self, pairs: Sequence[InferencePair]) -> Probabilities:
+        """Returns one row per pair."""
+        return self.predict(self.encode(pairs)).numpy()
 
     def _logits(self, batch: Sequence[Encoded]) -> torch.Tensor:
         inputs = pad([(ids, types) for ids, types, _ in batch], self._tokenizer)

@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -35,9 +35,11 @@ from dialeval.models.quality_judge import (
 )
 from dialeval.networks.low_rank import low_rank_tensors
 from dialeval.question import ASPECTS, NLI_LABELS
+from dialeval.training.card import SourceScores, score_source, word_count
 from dialeval.training.examples.corpora import known_exchanges, load_corpus
 from dialeval.training.examples.faults import Exchange
 from dialeval.training.examples.judge import (
+    Answered,
     Group,
     Preference,
     daily_dialog_plus,
@@ -54,6 +56,9 @@ from dialeval.training.loop import Validation, multiply_in
 
 BAD_ANSWERS = 2
 """In each group, beside the right one."""
+
+HELD_OUT = 300
+"""Groups of the corpora that are validated on; of sentences there are half as many."""
 
 VALIDATED = 500
 """Groups that a language model rated that are validated on, at most: a large encoder reads ten
@@ -166,6 +171,64 @@ def load_material(
     )
 
 
+class HeldOut(NamedTuple):
+    """Groups of a right and a bad answer to turns of held-out dialogues, by corpus, and groups of
+    sentences."""
+
+    of_corpora: Mapping[str, Sequence[Group]]
+    of_sentences: Sequence[Group]
+
+
+def held_out_groups(material: Material) -> HeldOut:
+    """Draws what is validated on: always the same groups."""
+    generator = np.random.default_rng(0)
+    corpora = {name: own for name, (_, own) in material.corpora.items() if own}
+    found: dict[str, Sequence[Group]] = {}
+    for name, validation in corpora.items():
+        others = [exchange.response for exchange in validation]
+        drawn = generator.permutation(len(validation))[: HELD_OUT // len(corpora)].tolist()
+        groups = [spoiled_group(validation[place], others, generator, 1) for place in drawn]
+        found[name] = [group for group in groups if group]
+    held = material.held_out_sentences
+    drawn = generator.permutation(len(held))[: HELD_OUT // 2].tolist()
+    return HeldOut(found, list(inference_groups([held[i] for i in drawn], generator)))
+
+
+class Labelled(NamedTuple):
+    """An answer, and how good it is from 0 to 1."""
+
+    answer: Answered
+    label: float
+
+
+def held_out_answers(material: Material) -> dict[str, list[Labelled]]:
+    """Returns answers that were not learned from, by source: those of a corpus are right (1) or bad
+    (0), the others have the rating of a language model."""
+    found = {
+        name: [
+            Labelled(group.answers[place], label)
+            for group in groups
+            for preference in group.preferred
+            for place, label in ((preference.better, 1.0), (preference.worse, 0.0))
+        ]
+        for name, groups in held_out_groups(material).of_corpora.items()
+    }
+    found["model-ratings"] = [
+        Labelled(answer, answer.aspects["overall"])
+        for group in material.held_out_rated[:VALIDATED]
+        for answer in group.answers
+    ]
+    return {name: own for name, own in found.items() if own}
+
+
+def score_answers(
+    source: str, answers: Sequence[Labelled], scores: Sequence[float], middle: float
+) -> SourceScores:
+    """Returns what the card says of them; a score above `middle` calls an answer good."""
+    words = [word_count(one.answer.response) for one in answers]
+    return score_source(source, scores, [one.label for one in answers], words, middle)
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedGroup:
     """Token ids of each answer, the aspects of each (-1: unknown), and the preferences."""
@@ -229,7 +292,11 @@ class JudgeCorpusLearner:
         if not low_rank_tensors(network.encoder):
             network.requires_grad_(True)
             network.encoder.embeddings.requires_grad_(False)
-        self._validation = self._held_out()
+        validation = held_out_groups(material)
+        of_corpora = [group for own in validation.of_corpora.values() for group in own]
+        if not of_corpora:
+            raise UsageError("there are no dialogues to validate on")
+        self._validation = self._encoded([*of_corpora, *validation.of_sentences])
         held_out = self._material.held_out_graded if graded else ()
         self._validation_graded = self._encoded(held_out)
         self._validation_rated = self._encoded(
@@ -312,6 +379,15 @@ class JudgeCorpusLearner:
             measures["contradictions_told"] = float(np.mean((said > 0) == good))
         return Validation(float(np.mean(losses)), measures)
 
+    def by_source(self) -> list[SourceScores]:
+        """Returns what is known beyond the source and the length of an answer, for the card."""
+        column, found = ASPECTS.index("overall"), []
+        for source, answers in held_out_answers(self._material).items():
+            groups = [Group((one.answer,), ()) for one in answers]
+            said = self.predict([group.answers[0] for group in self._encoded(groups)])
+            found.append(score_answers(source, answers, said[:, column].tolist(), 0.0))
+        return found
+
     def _correlation(self) -> float:
         """Pearson's r of the overall judgement and the rating, over answers that are held out."""
         groups = self._validation_rated
@@ -337,22 +413,6 @@ class JudgeCorpusLearner:
     def predict(self, answers: Sequence[Segmented]) -> np.ndarray[Any, np.dtype[np.float32]]:
         with multiply_in(self._precision):
             return predict(self.network, self._tokenizer, answers)
-
-    def _held_out(self, most: int = 300) -> list[EncodedGroup]:
-        generator = np.random.default_rng(0)
-        found: list[Group] = []
-        corpora = [validation for _, validation in self._material.corpora.values() if validation]
-        for validation in corpora:
-            others = [exchange.response for exchange in validation]
-            for place in generator.permutation(len(validation))[: most // len(corpora)].tolist():
-                group = spoiled_group(validation[place], others, generator, 1)
-                found += [group] if group else []
-        held = self._material.held_out_sentences
-        drawn = generator.permutation(len(held))[: most // 2].tolist()
-        found += inference_groups([held[i] for i in drawn], generator)
-        if not any(group.preferred for group in found):
-            raise UsageError("there are no dialogues to validate on")
-        return self._encoded(found)
 
     def _encoded(self, groups: Sequence[Group]) -> list[EncodedGroup]:
         if not groups:

@@ -236,7 +236,11 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         save_tensors(out, prepared.judge.to_record(), kept)
 
     def measure(self, prepared: PreparedCorpus, progress: Progress) -> Measures:
-        return Measures(dict(prepared.learner.validate().measures))
+        progress.say("measuring what is known beyond source and length")
+        return Measures(
+            dict(prepared.learner.validate().measures),
+            by_source=[one.to_record() for one in prepared.learner.by_source()],
+        )
 
 
 @dataclass

@@ -168,16 +168,23 @@ class Inference(AdapterRecipe[PreparedInference]):
             save_model(prepared.learner.network, prepared.tokenizer, out)
 
     def measure(self, prepared: PreparedInference, progress: Progress) -> Measures:
-        pairs, found = prepared.pairs, {}
+        from dialeval.question import NLI_LABELS
+        from dialeval.training.learners.inference import score_pairs
+
+        pairs, found, by_source = prepared.pairs, {}, []
         for name, own in {"validation": pairs.validation, **pairs.held_out}.items():
             on = f"accuracy on {name} ({len(own):,} pairs)"
             progress.say(f"measuring the {on}")
-            found[on] = prepared.learner.accuracy(own)
-        if decode := pairs.held_out.get("decode"):
-            found[f"contradiction or not, on decode ({len(decode):,} pairs)"] = (
-                prepared.learner.accuracy(decode, by_contradiction=True)
-            )
-        return Measures(found)
+            probabilities = prepared.learner.probabilities(own)
+            scores = score_pairs(name, own, probabilities)
+            found[on] = scores.accuracy
+            if name != "validation" or not pairs.held_out:
+                by_source.append(scores.to_record())
+            if name == "decode":
+                place = NLI_LABELS.index("contradiction")
+                right = (probabilities[:, place] > 0.5) == [pair.label == place for pair in own]
+                found[f"contradiction or not, on decode ({len(own):,} pairs)"] = float(right.mean())
+        return Measures(found, by_source=by_source)
 
     def load_with_head(self, rank: int, alpha: int) -> tuple[Any, Any]:
         """Loads an encoder with a new head of three outputs, and adapters if there is a rank."""
