@@ -3,6 +3,7 @@
     python scripts/measure_contradictions.py                            # the embedded ones
     python scripts/measure_contradictions.py MODEL ...                  # others of `train nli`
     python scripts/measure_contradictions.py --onnx DIR --conflict 1    # a model for onnxruntime
+    python scripts/measure_contradictions.py --decode dailydialog,empathetic,personachat
 
 A row for each model: on each of the three self-consistency sets, how often an answer that ten
 people found inconsistent (mean below 3 of 5) scores below one that they found consistent. .5 is
@@ -11,6 +12,10 @@ chance. Three ways to read a sample:
     mean, last  pairs of what the speaker said before and the response, by an inference model: the
                 mean over the pairs (the paper), or the last pair alone (the released code)
     dialogue    the response after the whole dialogue, by the judge's aspect `consistency`
+
+--decode measures something else: in which share of the held-out tenth of DECODE, and of as many
+consistent turns of one speaker in these corpora, the model tells a contradiction (above .5) from
+none. They are the pairs that `dialeval train nli --dialogues` keeps out; .5 is chance.
 
 DIR holds one .onnx file and a tokenizer.json; `--conflict` is the output that stands for a
 contradiction. The package onnxruntime is needed for it, and is no dependency of dialeval.
@@ -30,10 +35,13 @@ from dialeval.engine.answers import Answerer
 from dialeval.metrics.consistency import compared
 from dialeval.metrics.judge import assessed
 from dialeval.models.source import Models
-from dialeval.question import ASPECTS, Inference
+from dialeval.question import ASPECTS, NLI_LABELS, Inference
 from dialeval.sample import Sample
 from dialeval.studies.holistic_released import area
+from dialeval.training.learners.inference import InferencePair, add_decode, load_inference_pairs
 
+NLI = Path("nli")
+SHIPPED = ("minilm-l6-nli", "mpnet-nli")
 SETS = ("holistic/consistency", "holistic/consistency-ws", "holistic/consistency-ctg")
 JUDGES = ("judge-corpus-minilm-l6", "judge-corpus-mpnet")
 
@@ -92,6 +100,25 @@ def areas_of_pairs(read: Reads, samples: Sequence[Sample]) -> tuple[float | None
     return area(means, ratings), area(lasts, ratings)
 
 
+def held_out_of_decode(corpora: str, most: int | None) -> Sequence[InferencePair]:
+    pairs = load_inference_pairs(
+        NLI, ["mnli"]
+    )  # what is learned from beside DECODE changes nothing
+    with_decode = add_decode(pairs, NLI, [Path(name) for name in corpora.split(",")])
+    return with_decode.at_most(most).held_out["decode"]
+
+
+def share_told(read: Reads, pairs: Sequence[InferencePair]) -> float:
+    """How many pairs are told right: above .5 a contradiction, else none."""
+    found = read([(pair.premise, pair.hypothesis) for pair in pairs])
+    contradiction = NLI_LABELS.index("contradiction")
+    right = [
+        (value > 0.5) == (pair.label == contradiction)
+        for value, pair in zip(found, pairs, strict=True)
+    ]
+    return sum(right) / len(right)
+
+
 def area_of_dialogues(judge: str, samples: Sequence[Sample]) -> float | None:
     questions = [assessed(sample, judge) for sample in samples]
     found = Answerer(Models("cpu"), None).answer(questions)
@@ -102,14 +129,21 @@ def area_of_dialogues(judge: str, samples: Sequence[Sample]) -> float | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("models", nargs="*", default=["minilm-l6-nli"])
+    parser.add_argument("models", nargs="*", default=SHIPPED)
     parser.add_argument("--onnx", type=Path, help="ask the model in this directory instead")
     parser.add_argument("--conflict", type=int, default=0, help="its output for a contradiction")
+    parser.add_argument("--decode", metavar="CORPORA", help="measure on DECODE and these corpora")
+    parser.add_argument("--pairs", type=int, help="draw this many pairs of DECODE; default: all")
     given = parser.parse_args()
     if given.onnx:
         readers = {given.onnx.name: by_onnx(given.onnx, given.conflict)}
     else:
         readers = {model: by_inference(model) for model in given.models}
+    if given.decode:
+        pairs = held_out_of_decode(given.decode, given.pairs)
+        told = [[name, _text(share_told(read, pairs))] for name, read in readers.items()]
+        print_table(["model", f"contradiction or not, {len(pairs):,} pairs"], told)
+        return
     sets = [list(dialeval.load(name)) for name in SETS]
     rows = []
     for name, read in readers.items():

@@ -169,7 +169,11 @@ def agree(
     progress = progress or usual_progress("relating" if relations else "correlating")
     if not scores:
         _refuse_options(options)
-        levels = [one for source in sources for one in _rated_levels(source, chosen, qualities)]
+        levels = [
+            one
+            for source in sources
+            for one in _rated_levels(source, chosen, qualities, needs_scores=not relations)
+        ]
     else:
         if len(sources) != 1:
             raise UsageError("--scores takes one file of ratings; name the scores of each in turn")
@@ -296,7 +300,7 @@ def _signatures(sources: Sequence[Run | str | Path]) -> dict[str, str]:
 
 
 def _rated_levels(
-    source: Run | str | Path, target: Target, qualities: Sequence[str]
+    source: Run | str | Path, target: Target, qualities: Sequence[str], needs_scores: bool
 ) -> list[RatedLevel]:
     """Returns the rated samples of a run or of a database of `dialeval rate`."""
     if isinstance(source, Run):
@@ -305,7 +309,7 @@ def _rated_levels(
         return rated_run(_open(located(source)), target, qualities)
     from dialeval.rating.results import judged_samples
 
-    judged = judged_samples(str(source))
+    judged = judged_samples(str(source), needs_scores)
     return rated_samples(
         judged.samples,
         judged.scores,

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from rating_jobs import answers_of, comparison_job, rating_job
+from scipy.stats import pearsonr
 
 pytest.importorskip("sqlalchemy", reason="needs the extra 'web'")
 
@@ -144,6 +145,42 @@ def test_ratings_of_a_run_agree_by_themselves(dialeval, tmp_path):
     done = dialeval("agree", str(tmp_path / "r.db"), "--json", "--rounds", "0")
     (row,) = json.loads(done.out)
     assert row["pearson"]["value"] == pytest.approx(1)
+
+
+def test_rated_aspects_of_dialogues_are_related_without_scores(dialeval, tmp_path):
+    """HolisticEval, section 5.5: `dialeval rate runs/bot`, of a directory that has no scores."""
+    from made_up import HolisticModels
+    from systems.loopback import serving
+
+    import dialeval as library
+    from dialeval.augment.queries import Query, QueryVariant
+    from dialeval.rating.design import read_material
+    from dialeval.rating.job import Job, parse_qualities
+    from dialeval.rating.opening import start
+
+    variant = (QueryVariant("and ?", "verbs", "ws"),)
+    queries = [Query(str(i), f"{i} ?", variants=variant) for i in range(6)]
+    with serving() as bot:
+        library.holistic(bot.address, queries=queries, out=tmp_path / "bot",
+                         models=HolisticModels(), metrics=["diversity:dispersion=false"],
+                         cache=tmp_path / "answers.db")  # fmt: skip
+    material = read_material([str(tmp_path / "bot")], library.load)
+    job = Job("rate", parse_qualities("coherence,fluency,diversity,consistency"))
+    store = start(str(tmp_path / "r.db"), material, job, raters=1).store
+    (rater,) = store.raters()
+    said = {"coherence": [1, 2, 3, 4, 5, 5], "fluency": [2, 1, 4, 3, 5, 4],
+            "diversity": [3, 3, 1, 5, 2, 4], "consistency": [5, 4, 4, 2, 1, 1]}  # fmt: skip
+    for position in range(1, 7):
+        number = store.show(rater, position).task.number
+        store.save(rater, position, {name: own[number - 1] for name, own in said.items()}, "s")
+    store.close()
+    asked = ("agree", str(tmp_path / "r.db"), "--relations", "--coefficient", "pearson")
+    (found,) = json.loads(dialeval(*asked, "--json").out)
+    assert (found["of"], found["names"]) == ("qualities", list(said))
+    expected = pearsonr(said["coherence"], said["fluency"])
+    assert found["values"][0][1] == pytest.approx(expected.statistic)
+    assert found["p"][0][1] == pytest.approx(expected.pvalue)
+    assert "qualities among themselves, pearson" in dialeval(*asked).out
 
 
 def test_a_foreign_database_is_refused(dialeval, tmp_path):

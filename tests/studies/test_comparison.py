@@ -218,5 +218,12 @@ def test_real_sets_stand_beside_their_published_numbers(datasets, monkeypatch):
     (row,) = [r for r in rows if (r["metric"], r["quality"]) == ("rouge", "Overall")]
     assert (row["published pearson"], row["published spearman"]) == ("0.275", "0.287")
     assert float(row["spearman"]) == pytest.approx(0.287, abs=0.05)
+    assert (row["state"], row["must match"]) == ("ran", "no")
+    # The other 21 metrics of DialEvalMetrics have a number on this set (FBD has none anywhere).
+    quoted = {r["metric"]: r for r in rows if r["state"] == "quoted"}
+    assert len(quoted) == len(PUBLISHED) - 1
+    assert all(r["must match"] == "no" and not r["pearson"] for r in quoted.values())
+    assert quoted["ADEM"]["reason"] == "dialeval has no ADEM"
+    assert quoted["grade"]["reason"] == "not asked"
     labels = [cells[0] for cells in tables_for_people(result)[0].rows]
     assert labels[:4] == ["Human(Avg)", "Human(Max)", "rouge", "ROUGE-L, DialEvalMetrics"]

@@ -9,7 +9,9 @@ from scipy.stats import pearsonr, spearmanr
 
 from dialeval.errors import UsageError
 from dialeval.metrics.diversity import ngram_entropy
+from dialeval.probe.holistic_result import ASPECTS
 from dialeval.question import Judge
+from dialeval.studies.holistic_tables import aspect_rows, rated_by_own
 from dialeval.studies.result import run_study, save_drawings
 from dialeval.studies.study import find_study
 
@@ -46,11 +48,13 @@ def test_what_the_release_allows_is_the_papers_and_the_cases_are_found(here):
     # three rows of the same number: two modes of the tuned model, and published beside each
     by = [by for by, _ in of(result, "Table 3, GPT-2 w/ fine-tuning: Pearson")]
     assert by == ["smollm2-135m-dialogue, mode=paper", "smollm2-135m-dialogue, mode=released"]
-    # Tables 5 and 6 are quoted where nobody rated groups: 18 and 15 numbers
-    quoted = [row for row in result.rows if row.is_quoted]
+    # Tables 5 and 6 are quoted where nobody rated groups: 18 and 15 numbers; so is section 5.5
+    *quoted, r, p = [row for row in result.rows if row.is_quoted]
     assert [row.what[:7] for row in quoted] == ["Table 5"] * 18 + ["Table 6"] * 15
     assert {row.reason for row in quoted} == {"quoted: needs rated groups"}
-    tables = [row.what[:7] for row in result.rows]
+    assert [row.published.printed for row in (r, p)] == ["0.42", "0.003"]
+    assert r.reason == p.reason == "quoted: needs rated dialogues"
+    *tables, _, _ = [row.what[:7] for row in result.rows]
     assert tables == sorted(tables)
 
 
@@ -122,6 +126,34 @@ def test_tables_5_and_6_are_those_of_ones_own_raters(here, rated):
     printed = {row.what: row.published.printed for row in result.rows if row.published}
     assert printed["Table 6, WS: human variance"] == "0.68"
     assert printed["Table 6, CTG: Spearman, max"] == "0.81"
+    # Nobody rated groups of CTG or of random queries: 6 + 5 numbers of each are quoted.
+    quoted = [row for row in result.rows if row.is_quoted and row.what.startswith("Table")]
+    assert len(quoted) == 2 * (6 + 5)
+    assert {row.reason for row in quoted} == {"quoted: needs rated groups"}
+
+
+def test_section_5_5_relates_the_aspects_of_dialogues_that_people_rated(tmp_path):
+    draw = np.random.default_rng(1)
+    said = {aspect: draw.integers(1, 6, (12, 5)) for aspect in ASPECTS}
+    with (tmp_path / "rated.jsonl").open("w") as file:
+        for number in range(12):
+            record = {
+                "id": f"q{number}",
+                "context": ["Hello!"],
+                "response": "Hi.",
+                "variants": [{"query": "q", "response": answer} for answer in ("a b", "c")],
+                "ratings": {name: given[number].tolist() for name, given in said.items()},
+            }
+            file.write(json.dumps(record) + "\n")
+    own = rated_by_own([str(tmp_path / "rated.jsonl")])
+    assert own.groups == {}  # each dialogue shows its answers, and none is a group to rate
+    found = {row.what: row for row in aspect_rows(own.dialogues)}
+    assert len(found) == 6 * 2
+    expected = pearsonr(said["coherence"].mean(axis=1), said["fluency"].mean(axis=1))
+    of = "Section 5.5, coherence and fluency: "
+    assert found[f"{of}Pearson"].value == pytest.approx(expected.statistic)
+    assert found[f"{of}p"].value == pytest.approx(expected.pvalue)
+    assert {row.n for row in found.values()} == {12}
 
 
 class Nobody:

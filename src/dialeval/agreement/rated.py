@@ -121,8 +121,8 @@ def rated_samples(
     dataset: str = "",
     directions: Mapping[str, Direction] | None = None,
 ) -> list[RatedLevel]:
-    """Returns samples with ratings, and scores that are joined to them by id. Higher is better,
-    unless `directions` say otherwise."""
+    """Returns samples with ratings, and scores that are joined to them by id; without any, the
+    ratings alone. Higher is better, unless `directions` say otherwise."""
     for name in directions or {}:
         if name not in scores:
             raise UsageError(f"no scores of {name!r}.{did_you_mean(name, scores)}")
@@ -140,7 +140,8 @@ def rated_samples(
         metric: np.array([of_metric.get(i) for i in ids], dtype=np.float64)
         for metric, of_metric in scores.items()
     }
-    if ids and not any(ident in of_metric for of_metric in scores.values() for ident in ids):
+    joined = any(ident in of_metric for of_metric in scores.values() for ident in ids)
+    if ids and scores and not joined:
         raise UsageError(
             f"{dataset or 'the data'}: no sample has one of the ids of the scores. The first is"
             f" {ids[0]!r} here and {next(iter(next(iter(scores.values()))), '')!r} there."

@@ -84,15 +84,16 @@ class Judged:
     directions: Mapping[str, Direction]
 
 
-def judged_samples(path: str) -> Judged:
-    """For `dialeval agree ratings.db`: the job must be made from runs and have ratings."""
+def judged_samples(path: str, needs_scores: bool = True) -> Judged:
+    """For `dialeval agree ratings.db`: the job must have ratings, and be made from runs unless only
+    the rated qualities are related to each other."""
     store = open_store(path, read_only=True)
     if store is None:
         raise UsageError(f"{path}: is empty")
     scores, samples = scores_of(store), list(rated_samples(store))
     directions = store.job.directions
     store.close()
-    if not scores:
+    if needs_scores and not scores:
         raise UsageError(
             f"{path} holds ratings but no scores, as it was not made from runs. Score the same"
             f" samples and name the run: dialeval score {path} -o RUN, then dialeval agree {path}"

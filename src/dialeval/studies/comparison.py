@@ -209,35 +209,54 @@ def wide_tables(
     return tables
 
 
-def complete_table(cells: Iterable[Cell]) -> Table:
-    """Everything, for programs."""
+def complete_table(cells: Sequence[Cell], left_out: Mapping[str, str]) -> Table:
+    """Everything, for programs: what ran; then what is only quoted, with the reason.
+
+    left_out  label of a metric that could not be asked -> why
+    """
     names = {ours: printed for printed, ours in OURS.items()}
     rows: list[tuple[str | float | None, ...]] = []
     for cell in cells:
         pearson, spearman = cell.found["pearson"], cell.found["spearman"]
-        pair = PUBLISHED.get(names.get(cell.metric, ""), {}).get(key_of(cell))
         rows.append(
             (
                 *key_of(cell),
                 cell.metric,
+                "ran",
                 pearson.n,
                 pearson.n_missing,
                 pearson.value,
                 pearson.p,
                 spearman.value,
                 spearman.p,
-                value(pair.pearson) if pair else None,
-                value(pair.spearman) if pair else None,
-                SOURCE if pair else "",
+                *_published(names.get(cell.metric, ""), key_of(cell)),
                 pearson.reason or spearman.reason,
             )
         )
+    ran = {(key_of(cell), cell.metric) for cell in cells}
+    for key in dict.fromkeys(map(key_of, cells)):
+        for printed, pairs in PUBLISHED.items():
+            label = OURS.get(printed, "")
+            if key in pairs and (key, label) not in ran:
+                why = left_out.get(label, "not asked" if label else f"dialeval has no {printed}")
+                nothing = (None,) * 6
+                rows.append(
+                    (*key, label or printed, "quoted", *nothing, *_published(printed, key), why)
+                )
     header = (
-        "set", "level", "quality", "metric", "n", "missing",
+        "set", "level", "quality", "metric", "state", "n", "missing",
         "pearson", "pearson p", "spearman", "spearman p",
-        "published pearson", "published spearman", "published by", "reason",
+        "published pearson", "published spearman", "published by", "must match", "reason",
     )  # fmt: skip
     return Table("Every correlation", header, tuple(rows), for_programs=True)
+
+
+def _published(printed: str, key: Key) -> tuple[str | float | None, ...]:
+    """The two published correlations, who published them, and whether ours must match."""
+    pair = PUBLISHED.get(printed, {}).get(key)
+    if pair is None:
+        return None, None, "", ""
+    return value(pair.pearson), value(pair.spearman), SOURCE, "no"
 
 
 def by_metric(cells: Iterable[Cell]) -> dict[str, dict[Key, str]]:
@@ -311,7 +330,7 @@ def measure(setting: Setting) -> Findings:
     return Findings(
         (),
         [*sampling_notes(sets), *_notes(usable, left_out, source)],
-        [*overview_tables(cells), *quality_tables(cells), complete_table(cells)],
+        [*overview_tables(cells), *quality_tables(cells), complete_table(cells, left_out)],
     )
 
 
@@ -355,6 +374,8 @@ def _notes(metrics: Sequence[Metric], left_out: Mapping[str, str], source: Loade
     fingerprints = {name: source.fingerprint(name) for name in names}
     return [
         "* marks p >= .05; - is an undefined number, whose reason is in the JSON and CSV",
+        f"Rows of {SOURCE} are quoted, all others ran. No number has to match: see what is known to"
+        " differ",
         *left_out.values(),
         *what_was_learned(names),
         *(str(metric.signature(fingerprints)) for metric in metrics),

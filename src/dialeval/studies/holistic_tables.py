@@ -1,4 +1,4 @@
-"""HolisticEval's Tables 2 to 8 and Figures 1 to 3 (Pang et al., ACL 2020): metrics against people.
+"""HolisticEval's Tables 2 to 8, Figures 1 to 3 and section 5.5 (Pang et al., ACL 2020).
 
 Tables 3 and 4 hold three kinds of rows against the ratings of ten people: a language model as it
 is, the same tuned to dialogues, and (Table 3) RUBER with BERT; below them the raters themselves.
@@ -18,6 +18,11 @@ own raters (`dialeval rate --qualities diversity`). Table 5 correlates the n-gra
 of answers with the mean rating; Table 6 holds each rater against the mean of the others, and has
 the variance over the raters of a group, averaged over the groups.
 
+Section 5.5 correlates the four aspects of 50 dialogues that five people rated; these ratings were
+not released either. `--set FILE` takes dialogues that your raters rated under two aspects or more
+(`dialeval rate runs/bot`): Pearson of the mean ratings, with its p. That the published p of .003
+belongs to n = 50 dialogues, and not to 250 ratings, follows from r = .42.
+
 Table 8 is read off the released predictions, where they can be used, and by the inference model.
 
 The human axis of the figures goes from 0 to 1, with noise of N(0, 0.05^2) on it, as the caption of
@@ -30,7 +35,8 @@ panel for each kind of groups and each n; its numbers are those of Table 5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 
 import dialeval
@@ -42,6 +48,7 @@ from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.metrics.diversity import HOLISTIC_EVAL, ngram_entropy
 from dialeval.pictures import Drawing, scatter_plot, small_multiples
+from dialeval.probe.holistic_result import ASPECTS
 from dialeval.probe.plan import kind_of
 from dialeval.registry import make_metric
 from dialeval.sample import Sample
@@ -138,20 +145,24 @@ def score_files(setting: Setting, total: int = 5 * RATED) -> dict[str, Scored]:
 
 def measure(setting: Setting) -> Findings:
     chosen_models(setting)
-    groups = rated_groups(setting.sets)  # first, as a wrong file is to be told at once
+    own = rated_by_own(setting.sets)  # first, as a wrong file is to be told at once
     measured: list[Measured] = []
     files = score_files(setting, 5 * RATED + JUDGED)
     measured += table_2(files["coherence"])
     for scored in files.values():
         measured += rating_table_rows(scored)
-    measured += diversity_rows(groups)
-    if not groups:
-        measured += quoted_entropies("Table 5")
-        measured += [_quoted(f"Table 6, {group}: {column}") for group, column in TABLE_6_CELLS]
+    measured += diversity_rows(own.groups)
+    measured += quoted_entropies("Table 5", own.groups)
+    measured += [
+        _quoted(f"Table 6, {group}: {column}")
+        for group, column in TABLE_6_CELLS
+        if group not in own.groups
+    ]
     measured += consistency_rows(setting)
-    which = "every row" if groups else f"every row but Tables 5 and 6, which need {NO_GROUPS}"
+    measured += aspect_rows(own.dialogues)
     notes = [
-        f"ran: {which}. Published numbers of GPT-2 and RUBER+BERT belong to weights that are not"
+        "ran: every row that is not quoted; what is quoted needs ratings of your own: --set"
+        " ratings.db. Published numbers of GPT-2 and RUBER+BERT belong to weights that are not"
         " to be had, so ours need not match; those of the raters and of the WordNet row of Table 8"
         " must.",
     ]
@@ -267,7 +278,6 @@ TABLE_6 = {
 }
 """Raters: Pearson, mean and max, Spearman, mean and max; their variance."""
 VARIANCE = "human variance"
-NO_GROUPS = "groups of answers that people rated: --set ratings.db"
 TABLE_6_CELLS = tuple((group, column) for group in TABLE_6 for column in (*COLUMNS, VARIANCE))
 
 
@@ -294,19 +304,37 @@ def diversity_rows(groups: Mapping[str, list[Sample]]) -> list[Measured]:
     return rows
 
 
-def rated_groups(sets: Sequence[str]) -> Mapping[str, list[Sample]]:
-    """The rated groups of answers in these files, by how their queries were made."""
-    found: dict[str, list[Sample]] = {}
+@dataclass(frozen=True)
+class RatedByOwn:
+    """What your own raters rated.
+
+    groups     answers to one query in several wordings, by how these were made
+    dialogues  whole dialogues, with ratings of at least two of the four aspects
+    """
+
+    groups: Mapping[str, list[Sample]] = field(default_factory=dict)
+    dialogues: Sequence[Sample] = ()
+
+
+def rated_by_own(sets: Sequence[str]) -> RatedByOwn:
+    """Reads the groups of answers and the dialogues in these files that people rated."""
+    groups: dict[str, list[Sample]] = {}
+    dialogues: list[Sample] = []
     for path in sets:
         for sample in dialeval.load(path):
-            if sample.variants and "diversity" in sample.ratings:
-                found.setdefault(group_name(sample, path), []).append(sample)
-    if sets and not found:
+            if sample.response is not None:
+                # A dialogue under four aspects shows its group of answers as well.
+                if sum(aspect in sample.ratings for aspect in ASPECTS) > 1:
+                    dialogues.append(sample)
+            elif sample.variants and "diversity" in sample.ratings:
+                groups.setdefault(group_name(sample, path), []).append(sample)
+    if sets and not groups and not dialogues:
         raise UsageError(
-            f"{', '.join(sets)}: no group of answers has a rating of 'diversity'. Collect some:"
-            " dialeval rate runs/bot/variants --qualities diversity"
+            f"{', '.join(sets)}: no group of answers has a rating of 'diversity', and no dialogue"
+            " has ratings of two aspects. Collect some: dialeval rate runs/bot/variants --qualities"
+            f" diversity, or dialeval rate runs/bot --qualities {','.join(ASPECTS)}"
         )
-    return found
+    return RatedByOwn(groups, dialogues)
 
 
 def group_name(sample: Sample, path: str) -> str:
@@ -336,13 +364,45 @@ def _entropy(table: str, group: str, n: int, name: str) -> str:
     return f"{table}, {group}, {n}-grams: {name.capitalize()}"
 
 
-def _quoted(what: str) -> Measured:
-    return Measured(what, None, reason="needs rated groups", ran=False, comparable=False)
+def _quoted(what: str, needs: str = "rated groups") -> Measured:
+    return Measured(what, None, reason=f"needs {needs}", ran=False, comparable=False)
 
 
-def quoted_entropies(table: str) -> list[Measured]:
-    """The numbers of Table 5 where nobody rated groups."""
-    return [_quoted(number.what) for number in published_entropies(table)]
+def quoted_entropies(table: str, groups: Mapping[str, list[Sample]]) -> list[Measured]:
+    """The numbers of Table 5 for the kinds of groups that nobody rated."""
+    return [
+        _quoted(_entropy(table, group, n, name))
+        for group in TABLE_5
+        if group not in groups
+        for n in ORDERS
+        for name in NAMES
+    ]
+
+
+FLUENCY_AND_COHERENCE = "Section 5.5, coherence and fluency"
+SECTION_5_5 = {"Pearson": "0.42", "p": "0.003"}
+"""Of fluency and coherence, on 50 dialogues. Of the other five pairs no number is printed."""
+
+
+def aspect_rows(dialogues: Sequence[Sample]) -> list[Measured]:
+    """Section 5.5: the aspects among themselves, by the mean ratings of each dialogue."""
+    if not dialogues:
+        return [
+            _quoted(f"{FLUENCY_AND_COHERENCE}: {what}", "rated dialogues") for what in SECTION_5_5
+        ]
+    rows = []
+    means = {
+        aspect: [s.ratings[aspect].mean if aspect in s.ratings else None for s in dialogues]
+        for aspect in ASPECTS
+    }
+    for one, other in combinations(ASPECTS, 2):
+        r = correlations(means[one], means[other], names=("pearson",))["pearson"]
+        what = f"Section 5.5, {one} and {other}"
+        rows += [
+            Measured(f"{what}: {column}", value, OWN, r.n, r.reason, False)
+            for column, value in zip(SECTION_5_5, (r.value, r.p), strict=True)
+        ]
+    return rows
 
 
 def published_entropies(table: str) -> list[Published]:
@@ -388,6 +448,10 @@ def _published() -> tuple[Published, ...]:
     ]
     for name, printed in TABLE_8.items():
         case += pair(f"Table 8, {name}", " ".join(printed), "Table 8", name == "WS")
+    case += [
+        Published(f"{FLUENCY_AND_COHERENCE}: {what}", number, "section 5.5", must_match=False)
+        for what, number in SECTION_5_5.items()
+    ]
     return tuple(case)
 
 
@@ -409,14 +473,17 @@ DIFFERS = (
     ' hold every turn against the literal text "YOUR SCORE:".',
     "Tables 5 and 6 need ratings of diversity, which were not released: --set takes those of your"
     " own raters. Table 9 is dialeval study holistic-raters.",
+    "Section 5.5 needs dialogues that people rated under four aspects, which were not released:"
+    " --set takes those of your own raters. Of its other five pairs it only says that |r| < 0.1 and"
+    " p > 0.25.",
 )
 
 STUDY = Study(
     name="holistic-tables",
     paper=HOLISTIC_EVAL,
     cited=CITED,
-    repeats="HolisticEval, Tables 2 to 8: published, and ours with three models; Tables 5 and 6 of"
-    " groups that your raters rated",
+    repeats="HolisticEval, Tables 2 to 8: published, and ours with three models; Tables 5 and 6 and"
+    " section 5.5 of what your raters rated",
     needs=NEEDS,
     models=(UNTUNED, TUNED, INFERENCE),
     takes_sets=True,
@@ -443,7 +510,7 @@ def unit(values: Sequence[float | None], scale: tuple[float, float]) -> list[flo
 
 def measure_figures(setting: Setting) -> Findings:
     chosen_models(setting)
-    groups = rated_groups(setting.sets)
+    groups = rated_by_own(setting.sets).groups
     measured: list[Measured] = []
     panels: dict[str, list[Drawing]] = {}
     files = score_files(setting) if "holistic" in setting.data else {}
@@ -478,8 +545,8 @@ def measure_figures(setting: Setting) -> Findings:
         for name, some in panels.items()
     }
     notes = []
+    measured += quoted_entropies("Figure 3", groups)
     if not groups:
-        measured += quoted_entropies("Figure 3")
         notes.append("Figure 3 is quoted, not run: --set FILE takes rated groups.")
     if not files:
         notes.append("Figures 1 and 2 are quoted, not run: dialeval data get holistic")
