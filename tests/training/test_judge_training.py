@@ -234,7 +234,7 @@ def test_a_small_judge_learns_what_a_teacher_says(tmp_path, corpus, base, rated_
         found = [assess(tmp_path / one, text).ratings for text in said]
         return np.abs(np.subtract(wanted, found)).mean()
 
-    assert distance("taught") < 0.8 * distance("alone")
+    assert distance("taught") < 0.7 * distance("alone")
     with pytest.raises(UsageError, match="was not made by train judge-corpus"):
         learn(corpus, tmp_path / "none", base, teacher=base)
 
