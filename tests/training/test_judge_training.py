@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra 'models'")
@@ -219,24 +218,6 @@ def test_a_judge_can_be_the_start_of_the_next_one(tmp_path, corpus, base):
     other = str(tiny_encoders.save_bert(tmp_path / "other"))
     with pytest.raises(UsageError, match="reads with"):
         learn(corpus, tmp_path / "third", other, start=first)
-
-
-def test_a_small_judge_learns_what_a_teacher_says(tmp_path, corpus, base, rated_by_a_model):
-    """The teacher learned ratings that the pupil has not seen."""
-    teacher = str(tmp_path / "teacher")
-    learn(corpus, teacher, base, model_rated=30, epochs=6)
-    learn(corpus, tmp_path / "alone", base, graded=0, epochs=8)
-    learn(corpus, tmp_path / "taught", base, graded=0, epochs=8, teacher=teacher)
-    said = [dialogue[3] for dialogue in DIALOGUES[:12]] + ["mat mat", "no", "so a dog sat"]
-
-    def distance(one):
-        wanted = [assess(teacher, text).ratings for text in said]
-        found = [assess(tmp_path / one, text).ratings for text in said]
-        return np.abs(np.subtract(wanted, found)).mean()
-
-    assert distance("taught") < 0.7 * distance("alone")
-    with pytest.raises(UsageError, match="was not made by train judge-corpus"):
-        learn(corpus, tmp_path / "none", base, teacher=base)
 
 
 def rated_file(path, words):
