@@ -4,13 +4,9 @@
          + mean over (better, worse) answers to the same turns of BCE(s_better - s_worse, p)
 
 s is what the head says; the second term compares answers in an aspect, mostly the overall
-judgement, and p is how surely people prefer the better one (`examples/judge`). A teacher, which is
-a larger judge t of the same kind, adds a third term (Hinton et al., 2015):
-
-         + mean over all aspects of BCE(s_aspect, sigmoid(t_aspect))
-
-All layers learn, or adapters of them; the word embeddings stay those of the encoder. It begins with
-what the inference model has learned of contradictions, or with another judge.
+judgement, and p is how surely people prefer the better one (`examples/judge`). All layers learn, or
+adapters of them; the word embeddings stay those of the encoder. It begins with what the inference
+model has learned of contradictions, or with another judge.
 """
 
 from __future__ import annotations
@@ -26,13 +22,7 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.models.classifier import Segmented
-from dialeval.models.quality_judge import (
-    QualityNetwork,
-    Reading,
-    load_network,
-    padded,
-    taking_turns,
-)
+from dialeval.models.quality_judge import QualityNetwork, Reading, padded, taking_turns
 from dialeval.networks.low_rank import low_rank_tensors
 from dialeval.question import ASPECTS, NLI_LABELS
 from dialeval.training.card import SourceScores, score_source, word_count
@@ -236,26 +226,6 @@ class EncodedGroup:
     answers: list[Segmented]
     aspects: np.ndarray[Any, np.dtype[np.float32]]
     preferred: tuple[Preference, ...]
-    for_teacher: list[Segmented]
-    """The answers again, as the teacher reads them; none without a teacher."""
-
-
-class Teacher:
-    """A judge whose logits are learned."""
-
-    def __init__(self, directory: Path, precision: str) -> None:
-        network, self._tokenizer, config = load_network(directory)
-        self._network = network.eval()
-        self._precision = precision
-        self.read = Reading(self._tokenizer, config)
-
-    @torch.no_grad()
-    def probabilities(self, answers: Sequence[Segmented]) -> torch.Tensor:
-        """Returns a row per answer and a column per aspect."""
-        inputs = padded(answers, self._tokenizer.pad_token_id)
-        with multiply_in(self._precision):
-            logits: torch.Tensor = self._network(**inputs)
-        return logits.float().sigmoid()
 
 
 class JudgeCorpusLearner:
@@ -273,11 +243,9 @@ class JudgeCorpusLearner:
         rated: int,
         batch: int,
         precision: str = "float32",
-        teacher: Teacher | None = None,
         seed: int,
     ) -> None:
         self.network = network
-        self._teacher = teacher
         self._tokenizer = tokenizer
         self._reading = reading
         self._material = material
@@ -349,13 +317,8 @@ class JudgeCorpusLearner:
     def loss(self, batch: list[EncodedGroup]) -> torch.Tensor:
         self.network.train()
         self.network.encoder.eval()  # dropout in every block takes a third of the time
-        taught = None
-        if self._teacher:
-            taught = self._teacher.probabilities(
-                [answer for group in batch for answer in group.for_teacher]
-            )
         with multiply_in(self._precision):
-            return group_loss(self.network, self._tokenizer, batch, taught)
+            return group_loss(self.network, self._tokenizer, batch)
 
     def validate(self) -> Validation:
         """Returns how often the right answer is preferred, and how well contradictions are told."""
@@ -423,16 +386,15 @@ class JudgeCorpusLearner:
             for answer in group.answers
         ]
         read, _ = self._reading(texts)
-        for_teacher = self._teacher.read(texts)[0] if self._teacher else []
         found, place = [], 0
         for group in groups:
             aspects = np.full((len(group.answers), len(ASPECTS)), -1.0, dtype=np.float32)
             for row, answer in enumerate(group.answers):
                 for aspect, value in answer.aspects.items():
                     aspects[row, ASPECTS.index(aspect)] = value
-            rows = slice(place, place + len(group.answers))
+            ids = read[place : place + len(group.answers)]
             place += len(group.answers)
-            found.append(EncodedGroup(read[rows], aspects, group.preferred, for_teacher[rows]))
+            found.append(EncodedGroup(ids, aspects, group.preferred))
         return found
 
     def _batched(
@@ -451,12 +413,9 @@ class JudgeCorpusLearner:
 
 
 def group_loss(
-    network: QualityNetwork,
-    tokenizer: Any,
-    batch: Sequence[EncodedGroup],
-    taught: torch.Tensor | None = None,
+    network: QualityNetwork, tokenizer: Any, batch: Sequence[EncodedGroup]
 ) -> torch.Tensor:
-    """See the head of this file. `taught`: what the teacher says about each answer."""
+    """See the head of this file."""
     functional = torch.nn.functional
     logits = network(
         **padded([ids for group in batch for ids in group.answers], tokenizer.pad_token_id)
@@ -467,8 +426,6 @@ def group_loss(
         logits, aspects.clamp(min=0), reduction="none"
     )
     loss = (each * known).sum() / known.sum()
-    if taught is not None:
-        loss = loss + functional.binary_cross_entropy_with_logits(logits, taught)
     better: list[int] = []
     worse: list[int] = []
     columns: list[int] = []

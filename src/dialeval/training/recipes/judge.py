@@ -69,9 +69,6 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
         PRESETS["default"]["nli"],
         "Begin with this judge, or with the layers of this inference adapter ('': none).",
     )
-    teacher: str = option(
-        "", "Learn what this larger judge says about the same answers, too (judge-corpus-mpnet)."
-    )
     rank: int = option(
         0, "Train adapters of this rank, for a large encoder; 0: train all layers.", low=0
     )
@@ -105,14 +102,9 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedCorpus:
         from dialeval.datasets.locate import resolve_folder
-        from dialeval.model_store.locate import locate
-        from dialeval.models.quality_judge import QualityConfig, Reading, is_quality_judge
+        from dialeval.models.quality_judge import QualityConfig, Reading
         from dialeval.models.source import Models
-        from dialeval.training.learners.judge_corpus import (
-            JudgeCorpusLearner,
-            Teacher,
-            load_material,
-        )
+        from dialeval.training.learners.judge_corpus import JudgeCorpusLearner, load_material
 
         adversarial, inference, chats = (
             resolve_folder(Path(one)) if one else None
@@ -126,12 +118,6 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
             rank=self.rank,
         )
         network, tokenizer = self.new_network()
-        teacher = None
-        if self.teacher:
-            found = locate(self.teacher)
-            if not is_quality_judge(found.directory):
-                raise UsageError(f"--teacher {self.teacher}: was not made by train judge-corpus")
-            teacher = Teacher(found.directory, self.precision)
         learner = JudgeCorpusLearner(
             network,
             tokenizer,
@@ -142,7 +128,6 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
             rated=self.model_rated,
             batch=self.batch,
             precision=self.precision,
-            teacher=teacher,
             seed=self.seed,
         )
         named = (self.adversarial, self.inference, self.chats)
@@ -158,7 +143,6 @@ class JudgeCorpus(Recipe[PreparedCorpus]):
                 "data": material.digest(),
                 "encoder": Models().fingerprint(self.model),
                 "start": Models().fingerprint(self.start) if self.start else "",
-                "teacher": Models().fingerprint(self.teacher) if self.teacher else "",
                 "config": config.to_record(),
             },
             config,
