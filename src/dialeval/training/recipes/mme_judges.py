@@ -53,6 +53,7 @@ from dialeval.training.recipe import (
     epochs_option,
     held_out_option,
     schedule_option,
+    seeded,
 )
 from dialeval.training.recipes.text_judge import PreparedJudge, TextJudge
 
@@ -510,13 +511,10 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
     def new_network(self) -> tuple[MaskedNetwork, Any]:
         """Returns an encoder with its head, or a new one where it has none; adapters if there is a
         rank."""
-        import torch
-
         from dialeval.models.masked_lm import load_network
         from dialeval.networks.low_rank import add_low_rank
 
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed):
             network, tokenizer = load_network(self.model)
         if tokenizer.mask_token_id is None:
             raise UsageError(

@@ -37,6 +37,7 @@ from dialeval.training.recipe import (
     epochs_option,
     patience_option,
     schedule_option,
+    seeded,
     settings_of,
 )
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
     from dialeval.models.topic_graph import TopicGraphConfig
     from dialeval.training.learners.topic_graph import TopicData, TopicGraphLearner
-    from dialeval.training.recipe import Progress
 
 
 @dataclass
@@ -142,8 +142,6 @@ class MmeTopic(Recipe[PreparedTopics]):
         return TopicGraphLearner
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedTopics:
-        import torch
-
         from dialeval.models.source import Models
         from dialeval.models.tagger import make_tagger
         from dialeval.training.examples.pair_vectors import load_word_vectors
@@ -156,8 +154,7 @@ class MmeTopic(Recipe[PreparedTopics]):
         topics = load_topics(data, config, table, concepts, self.pairs, progress)
         topics = self.with_texts(topics, config, progress)
         corpus = topics.corpus
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed):
             network = config.network(self.dropout)
         learner = self.learner_class()(
             network, topics.tables, topics.train, topics.validation, self
