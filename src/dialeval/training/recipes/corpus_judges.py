@@ -68,7 +68,6 @@ off a flow is that foretells the mean vector always.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -364,13 +363,13 @@ class PredictiveEngage(SentenceHead):
     def examples_of(self, data: Sequence[Path]) -> HeadExamples:
         import numpy as np
 
-        from dialeval.training.examples.engagement import load_engagement
+        from dialeval.training.examples.engagement import at_most_of_each, load_engagement
         from dialeval.training.examples.pair_corpus import ExampleSets
 
         found = load_engagement(data)
         generator = np.random.default_rng([self.seed, 1])
-        learn = _engaging_examples(_some(found.train, self.per_source, generator))
-        validation = _some(found.validation, self.per_source, generator)
+        learn = _engaging_examples(at_most_of_each(found.train, self.per_source, generator))
+        validation = at_most_of_each(found.validation, self.per_source, generator)
         return HeadExamples(
             ExampleSets(
                 lambda epoch: learn,
@@ -389,17 +388,6 @@ class PredictiveEngage(SentenceHead):
                 },
             )
         )
-
-
-def _some(found: Sequence[Engaging], most: int, generator: np.random.Generator) -> list[Engaging]:
-    """Draws at most this many of each source; 0: all."""
-    counts = Counter[str]()
-    kept = []
-    for place in generator.permutation(len(found)).tolist():
-        counts[found[place].source] += 1
-        if not most or counts[found[place].source] <= most:
-            kept.append(found[place])
-    return kept
 
 
 def _engaging_examples(found: Sequence[Engaging]) -> list[Example]:

@@ -347,7 +347,11 @@ class MmeEngagement(TextJudge):
     def example_sets(self, data: Sequence[Path]) -> ExampleSets:
         import numpy as np
 
-        from dialeval.training.examples.engagement import load_engagement, matched_pairs
+        from dialeval.training.examples.engagement import (
+            at_most_of_each,
+            load_engagement,
+            matched_pairs,
+        )
         from dialeval.training.examples.pair_corpus import ExampleSets
 
         found = load_engagement(data)
@@ -369,13 +373,7 @@ class MmeEngagement(TextJudge):
             """Returns pairs, or for labels single responses of each source, each once."""
             if self.target == "order":
                 return pairs(among, count, generator)
-            taken: Counter[str] = Counter()
-            kept = []
-            for place in generator.permutation(len(among)).tolist():
-                taken[among[place].source] += 1
-                if not count or taken[among[place].source] <= count:
-                    kept.append(among[place])
-            return _examples(kept)
+            return _examples(at_most_of_each(among, count, generator))
 
         def of_epoch(epoch: int) -> list[Example]:
             return some(found.train, self.per_source, np.random.default_rng([self.seed, epoch]))
@@ -476,7 +474,7 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedMaskedLM:
         from dialeval.models.source import Models
-        from dialeval.training.examples.pair_corpus import WHOLE, load_pairs
+        from dialeval.training.examples.pair_corpus import WHOLE, always_drawn, load_pairs
         from dialeval.training.learners.language_models import MaskedLMLearner
 
         corpus = load_pairs(data, "last", words=WHOLE)
@@ -485,8 +483,8 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
         }
         seen = {text for texts in texts_of.values() for text in texts}
         learned = [text for text in corpus.responses(corpus.train) if text not in seen]
-        learned = draw(learned, self.responses)
-        measured = {split: draw(texts, self.held_out) for split, texts in texts_of.items()}
+        learned = always_drawn(learned, self.responses)
+        measured = {split: always_drawn(texts, self.held_out) for split, texts in texts_of.items()}
         progress.say(f"{corpus.name}: {len(learned):,} responses to learn from")
         network, tokenizer = self.new_network()
         learner = MaskedLMLearner(network, tokenizer, learned, measured["validation"], self)
@@ -549,13 +547,3 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
                 scores[f"perplexity on {name}, {how}"] = math.exp(-mean)
                 scores[f"accuracy on {name}, {how}"] = right
         return Measures(scores)
-
-
-def draw(texts: list[str], most: int | None) -> list[str]:
-    """Always the same ones: the seed of a training decides how it learns, not from what."""
-    import numpy as np
-
-    if most is None or len(texts) <= most:
-        return texts
-    chosen = np.random.default_rng(0).permutation(len(texts))[:most]
-    return [texts[i] for i in np.sort(chosen)]
