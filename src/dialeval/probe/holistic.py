@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.augment.augmenter import augment_queries, make_augmenters, watched
-from dialeval.augment.queries import Query, read_queries, write_queries
+from dialeval.augment.queries import Query, given_or_read, read_queries, write_queries
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.limits import OWN, USUAL
 from dialeval.options import split_spec
@@ -128,7 +128,15 @@ def holistic(
     if names and len(names) != len(systems):
         raise UsageError(f"{len(systems)} systems, but {len(names)} names: give --name for each")
     chosen = _metrics(metrics, preset)
-    given = _queries(queries, limit, format, system_prompt, largest_record)
+    given = given_or_read(
+        queries,
+        format=format,
+        system_prompt=system_prompt,
+        largest_record=largest_record,
+        limit=limit,
+    )
+    if not given:
+        raise UsageError("there is no query to ask")
     specs = _augmenters(given, with_)
     tell = stage or usual_progress
     directory = Path(out)
@@ -182,30 +190,6 @@ def _metrics(specs: Sequence[str], preset: str) -> dict[str, Metric]:
         given[name] = spec
     made = make_metrics([given.get(name, name) for name in ASPECTS], preset)
     return dict(zip(ASPECTS, made, strict=True))
-
-
-def _queries(
-    queries: PathLike | Sequence[PathLike] | Iterable[Query],
-    limit: int | None,
-    format: str | None,
-    system_prompt: Literal["leave-out", "facts"],
-    largest_record: int,
-) -> list[Query]:
-    given: list[Any] = [queries] if isinstance(queries, str | Path) else list(queries)
-    if any(isinstance(one, str | Path) for one in given):
-        given = list(
-            read_queries(
-                *given,
-                format=format,
-                system_prompt=system_prompt,
-                largest_record=largest_record,
-                limit=limit,
-            )
-        )
-    given = given[:limit]
-    if not given:
-        raise UsageError("there is no query to ask")
-    return given
 
 
 def _augmenters(queries: Sequence[Query], given: Sequence[str] | None) -> list[str]:
