@@ -15,12 +15,12 @@ import torch
 
 from dialeval.errors import UsageError
 from dialeval.models.loading import (
-    SURROGATE,
     batches_by_length,
     choose_device,
     in_halves,
     silence,
     text_tokenizer,
+    token_ids,
     window_of,
 )
 from dialeval.question import Answer, Judge, Judgement, Question, cannot_answer
@@ -65,9 +65,7 @@ class ReplyRanker:
         """Returns the token ids, and how many tokens are read of what was cut."""
         if not isinstance(question, Judge):
             raise cannot_answer(question, "a ranker of replies")
-        texts = [SURROGATE.sub("\ufffd", t.strip()) for t in (*question.turns, question.response)]
-        read = self._tokenizer(texts, add_special_tokens=False, verbose=False).input_ids
-        *turns, response = (list(ids) for ids in read)
+        *turns, response = token_ids(self._tokenizer, (*question.turns, question.response))
         before = [token for turn in turns for token in (*turn, self._end)]
         room = self._window - len(response)
         if room < 0:
