@@ -61,6 +61,10 @@ class PairCorpus:
     test_by_corpus: Mapping[str, tuple[Pair, ...]] = field(default_factory=dict)
     """The pairs of `test`, by the corpus that they are from."""
 
+    def turns(self, pair: Pair) -> tuple[str, ...]:
+        """Returns the turns before a response."""
+        return tuple(self.texts[number] for number in pair.context)
+
     def responses(self, pairs: Sequence[Pair]) -> list[str]:
         """Returns what was answered, each text once."""
         return [self.texts[number] for number in dict.fromkeys(pair.response for pair in pairs)]

@@ -323,12 +323,8 @@ def _edited(
         text = " ".join(rules[place % len(rules)](words, generator))
         # A response of one or two words can stay what it was: then it is no wrong one.
         target = float(text == " ".join(words))
-        found.append(Example(_texts_of(corpus, pair), text, target))
+        found.append(Example(corpus.turns(pair), text, target))
     return found
-
-
-def _texts_of(corpus: PairCorpus, pair: Pair) -> tuple[str, ...]:
-    return tuple(corpus.texts[number] for number in pair.context)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -568,12 +564,10 @@ class FlowScore(DialogueHead):
         return [Example(turns[:-1], turns[-1], 1.0) for turns in dialogues]
 
     def measured(self, name: str, examples: Sequence[Example], logits: Any) -> dict[str, float]:
-        import torch
+        from dialeval.training.learners.sentence_head import area_under_curve, targets_of
 
-        from dialeval.training.learners.sentence_head import area_under_curve
-
-        targets = torch.tensor([example.target for example in examples])
-        return {f"AUC on {name} ({len(examples):,} examples)": area_under_curve(logits, targets)}
+        area = area_under_curve(logits, targets_of(examples))
+        return {f"AUC on {name} ({len(examples):,} examples)": area}
 
     def measure(self, prepared: PreparedHead, progress: Progress) -> Measures:
         from dialeval.training.learners.sentence_head import FlowLearner

@@ -266,7 +266,7 @@ class MmeRelevance(TextJudge):
         from dialeval.training.examples.pair_corpus import Example
 
         if generator.random() < 0.5:
-            return Example(_turns(corpus, pair), wrong, 0.0)
+            return Example(corpus.turns(pair), wrong, 0.0)
         return self._right(corpus, pair, generator)
 
     def _right(self, corpus: PairCorpus, pair: Pair, generator: np.random.Generator) -> Example:
@@ -277,11 +277,7 @@ class MmeRelevance(TextJudge):
         if generator.random() < 0.5:
             share = 1.0 if self.stop_words == "removed" else 0.5
             response = drop_stopwords(response, generator, STOPWORDS, share)
-        return Example(_turns(corpus, pair), response, 1.0)
-
-
-def _turns(corpus: PairCorpus, pair: Pair) -> tuple[str, ...]:
-    return tuple(corpus.texts[number] for number in pair.context)
+        return Example(corpus.turns(pair), response, 1.0)
 
 
 NOT_HERE = "groups that a language model rated, texts not here"

@@ -198,11 +198,13 @@ class SentenceHead(Recipe[PreparedHead]):
 
     def measured(self, name: str, examples: Sequence[Example], logits: Any) -> dict[str, float]:
         """Returns what is reported of a set, by the names of the card."""
-        import torch
+        from dialeval.training.learners.sentence_head import (
+            accuracy,
+            area_under_curve,
+            targets_of,
+        )
 
-        from dialeval.training.learners.sentence_head import accuracy, area_under_curve
-
-        targets = torch.tensor([example.target for example in examples])
+        targets = targets_of(examples)
         return {
             f"accuracy on {name} ({len(examples):,} examples)": accuracy(logits, targets),
             f"AUC on {name}": area_under_curve(logits, targets),

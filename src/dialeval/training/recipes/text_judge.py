@@ -153,7 +153,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
         self, name: str, examples: Sequence[Example], logits: Any
     ) -> tuple[str, float | None]:
         """Returns what is reported of a set, by the name of the card."""
-        from dialeval.training.learners.text_judge import accuracy, targets_of
+        from dialeval.training.learners.sentence_head import accuracy, targets_of
 
         value = accuracy(logits, targets_of(examples))
         return f"accuracy on {name} ({len(examples):,} examples)", value
