@@ -37,7 +37,13 @@ from dialeval.errors import UsageError, did_you_mean
 from dialeval.limits import OWN, USUAL
 from dialeval.options import split_spec
 from dialeval.pictures import save
-from dialeval.probe.directory import HOLISTIC_SETTINGS, PROBES, differences, open_probe
+from dialeval.probe.directory import (
+    HOLISTIC_SETTINGS,
+    PROBES,
+    differences,
+    foreign_entries,
+    open_probe,
+)
 from dialeval.probe.holistic_result import (
     ASPECTS,
     HolisticResult,
@@ -211,15 +217,7 @@ def _augment(
 def _check_is_holistic_or_empty(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is a file; choose another -o.")
-    if not directory.is_dir():
-        return
-    temporary = tuple(f".{name}." for name in CONTENTS)
-    foreign = sorted(
-        entry.name
-        for entry in directory.iterdir()
-        if entry.name not in CONTENTS and not entry.name.startswith(temporary)
-    )
-    if foreign:
+    if foreign := foreign_entries(directory, CONTENTS):
         raise UsageError(
             f"{directory} is not a directory of `dialeval holistic`: it holds {foreign[0]!r}."
             " Choose another -o."
