@@ -73,7 +73,6 @@ from dialeval.studies.study import Data, Findings, Measured, Published, Setting,
 
 if TYPE_CHECKING:
     from dialeval.pictures.drawing import Drawing
-    from dialeval.runs.run import Run
 
 
 def measure_fed(setting: Setting) -> Findings:

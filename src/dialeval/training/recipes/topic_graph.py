@@ -42,9 +42,6 @@ from dialeval.training.recipe import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from dialeval.models.topic_graph import TopicGraphConfig
     from dialeval.training.learners.topic_graph import TopicData, TopicGraphLearner
 
@@ -226,8 +223,6 @@ class Grade(MmeTopic):
         )
 
     def judge_config(self, dimensions: int, graph: str) -> TopicGraphConfig:
-        from dataclasses import asdict
-
         from dialeval.models.source import Models
         from dialeval.models.text_judge import load_encoder
         from dialeval.models.topic_graph import GradeConfig
