@@ -35,13 +35,7 @@ from dialeval.readers.detect import detect
 from dialeval.readers.fields import IdSet
 from dialeval.readers.json_stream import first_keys, json_records
 from dialeval.readers.load import Bad, FromFiles, check_system_prompt, read_options
-from dialeval.readers.reader import (
-    Place,
-    Reader,
-    ReadOptions,
-    SystemPrompt,
-    UnreadableError,
-)
+from dialeval.readers.reader import Place, Reader, ReadOptions, SystemPrompt, UnreadableError
 from dialeval.readers.source import PathLike, Source
 from dialeval.registry import READERS
 from dialeval.sample import Sample, Turn

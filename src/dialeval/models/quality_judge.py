@@ -28,12 +28,7 @@ from dialeval.errors import UsageError
 from dialeval.model_store.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.model_store.weights import replace_weights
 from dialeval.models.classifier import Segmented
-from dialeval.models.loading import (
-    batches_by_length,
-    choose_device,
-    in_halves,
-    token_ids,
-)
+from dialeval.models.loading import batches_by_length, choose_device, in_halves, token_ids
 from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
 from dialeval.networks.low_rank import add_low_rank, load_low_rank, merge_low_rank
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question, cannot_answer
