@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from dialeval.errors import UsageError
 from dialeval.limits import USUAL
@@ -129,16 +129,17 @@ def probe(
 
     `dialeval.score(dialeval.load(out), ["diversity", "consistency"])` judges the answers.
     """
-    from dialeval.augment.queries import read_queries
+    from dialeval.augment.queries import given_or_read
     from dialeval.probe.probing import probe as ask
     from dialeval.systems import Asking, open_system
 
-    given: list[Any] = [queries] if isinstance(queries, str | Path) else list(queries)
-    if any(isinstance(one, str | Path) for one in given):
-        read = {"format": format, "system_prompt": system_prompt, "limit": limit}
-        given = list(read_queries(*given, largest_record=largest_record, **read))  # type: ignore[arg-type]
-    elif limit is not None:
-        given = given[:limit]
+    given = given_or_read(
+        queries,
+        format=format,
+        system_prompt=system_prompt,
+        largest_record=largest_record,
+        limit=limit,
+    )
     asking = Asking(concurrency, timeout, retries, rate, key_env, seed or 0, largest_record)
     opened = open_system(system, set, asking) if isinstance(system, str) else system
     bar = usual_progress("asking")

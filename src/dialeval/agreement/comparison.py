@@ -39,6 +39,7 @@ from dialeval.agreement.findings import (
     outcome_of,
     preferences,
     rank_sides,
+    verdict,
 )
 from dialeval.agreement.joining import (
     Comparability,
@@ -120,14 +121,10 @@ class Comparison:
         return draw_comparison(self)
 
     def _repr_html_(self) -> str:
-        from dialeval.agreement.findings import verdict
-
         sentences = [*(one.sentence() for one in self.preferences), *verdict(self)]
         return html_of(self.tables(), [*self.warnings, *sentences])
 
     def to_record(self) -> dict[str, Any]:
-        from dialeval.agreement.findings import verdict
-
         sentences = [one.sentence() for one in self.preferences]
         return asdict(self) | {
             "verdict": [*sentences, *verdict(self)],

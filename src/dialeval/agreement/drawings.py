@@ -9,14 +9,7 @@ import numpy as np
 
 from dialeval.agreement.correlation import system_means
 from dialeval.agreement.table import By, ScoredQuality, check_rated, points_label, scored_qualities
-from dialeval.pictures import (
-    Bar,
-    Drawing,
-    bar_chart,
-    matrix_plot,
-    scatter_plot,
-    small_multiples,
-)
+from dialeval.pictures import Bar, Drawing, bar_chart, matrix_plot, scatter_plot, small_multiples
 
 if TYPE_CHECKING:
     from dialeval.agreement.coefficient import Coefficient

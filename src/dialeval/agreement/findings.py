@@ -30,9 +30,8 @@ from dialeval.scores import Signature
 
 if TYPE_CHECKING:
     from dialeval.agreement.comparison import Comparison
-    from dialeval.agreement.joining import Side
     from dialeval.metric import Direction
-    from dialeval.sample import Level, Sample
+    from dialeval.sample import Sample
 
 
 Outcome = Literal["better", "worse", "differs", "no difference shown", "not comparable", "untested"]

@@ -175,12 +175,7 @@ class Join:
 def sides_of(runs: Sequence[Run], systems: Sequence[str] = ()) -> tuple[Side, ...]:
     """Returns the runs, or the systems of a single run; only samples of `systems` if some are
     named."""
-    for system in systems:
-        known = list(dict.fromkeys(name for run in runs for name in run.systems))
-        if system not in known:
-            raise UsageError(
-                f"no system {system!r}.{did_you_mean(system, known)} There are: {', '.join(known)}"
-            )
+    check_systems(systems, runs)
     if len(runs) > 1:
         whole = [read_side(name, run) for name, run in zip(run_names(runs), runs, strict=True)]
         return tuple(side.of_systems(side.name, systems) if systems else side for side in whole)
@@ -193,6 +188,16 @@ def sides_of(runs: Sequence[Run], systems: Sequence[str] = ()) -> tuple[Side, ..
         )
     whole_run = read_side(str(run.directory), run)
     return tuple(whole_run.of_systems(system, [system]) for system in chosen)
+
+
+def check_systems(systems: Sequence[str], runs: Sequence[Run]) -> None:
+    """Raises an error if no run has a sample of one of these systems."""
+    known = list(dict.fromkeys(name for run in runs for name in run.systems))
+    for system in systems:
+        if system not in known:
+            raise UsageError(
+                f"no system {system!r}.{did_you_mean(system, known)} There are: {', '.join(known)}"
+            )
 
 
 def join(sides: Sequence[Side], by: JoinBy | None = None) -> Join:

@@ -168,9 +168,7 @@ def read_scores(path: Path, largest_record: int = USUAL) -> Scores:
     except UnreadableError as error:
         place.line = error.line
         place.error(error.field, error.problem)
-    if problems.errors:
-        errors = [problem for problem in problems.kept if problem.severity == "error"]
-        raise InputError(errors, problems.errors - len(errors))
+    problems.check()
     if all(value is None for of_metric in scores.values() for value in of_metric.values()):
         raise UsageError(f"{path}: there is no score in it, only empty cells and NaN")
     return scores

@@ -43,6 +43,7 @@ import numpy as np
 from dialeval.agreement.arithmetic import Floats, student_quantile, student_two_sided_p
 from dialeval.agreement.findings import format_p
 from dialeval.agreement.joining import (
+    check_systems,
     comparability,
     differing_fields,
     raw_name,
@@ -144,7 +145,8 @@ def trend(
     label = _label(opened, metric)
     sides = [read_side(name, run) for name, run in zip(run_names(opened), opened, strict=True)]
     if system is not None:
-        sides = [_of_system(side, system, opened) for side in sides]
+        check_systems([system], opened)
+        sides = [side.of_systems(side.name, [system]) for side in sides]
     record = next(m for m in opened[-1].manifest["metrics"] if m["label"] == label)
     direction: Direction = record["direction"]
     if direction == "neither":
@@ -193,15 +195,6 @@ def _label(runs: Sequence[Run], metric: str | None) -> str:
                 " lets it join"
             )
     return metric
-
-
-def _of_system(side: Side, system: str, runs: Sequence[Run]) -> Side:
-    known = list(dict.fromkeys(name for run in runs for name in run.systems))
-    if system not in known:
-        raise UsageError(
-            f"no system {system!r}.{did_you_mean(system, known)} There are: {', '.join(known)}"
-        )
-    return side.of_systems(side.name, [system])
 
 
 def _other_measure(side: Side, last: Side, label: str) -> str:

@@ -20,7 +20,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import islice
@@ -35,13 +35,7 @@ from dialeval.readers.detect import detect
 from dialeval.readers.fields import IdSet
 from dialeval.readers.json_stream import first_keys, json_records
 from dialeval.readers.load import Bad, FromFiles, check_system_prompt, read_options
-from dialeval.readers.reader import (
-    Place,
-    Reader,
-    ReadOptions,
-    SystemPrompt,
-    UnreadableError,
-)
+from dialeval.readers.reader import Place, Reader, ReadOptions, SystemPrompt, UnreadableError
 from dialeval.readers.source import PathLike, Source
 from dialeval.registry import READERS
 from dialeval.sample import Sample, Turn
@@ -194,6 +188,29 @@ def read_queries(
         raise InputError(problems)
     check_system_prompt(system_prompt, formats)
     return Queries(opened, options, bad, limit)
+
+
+def given_or_read(
+    queries: PathLike | Sequence[PathLike] | Iterable[Query],
+    *,
+    format: str | None = None,
+    system_prompt: SystemPrompt = "leave-out",
+    largest_record: int = USUAL,
+    limit: int | None = None,
+) -> list[Query]:
+    """Returns queries as they are given, or reads them from the files that are named instead."""
+    given: list[Any] = [queries] if isinstance(queries, str | os.PathLike) else list(queries)
+    if not any(isinstance(one, str | os.PathLike) for one in given):
+        return given[:limit]
+    return list(
+        read_queries(
+            *given,
+            format=format,
+            system_prompt=system_prompt,
+            largest_record=largest_record,
+            limit=limit,
+        )
+    )
 
 
 class Queries(FromFiles[Query]):

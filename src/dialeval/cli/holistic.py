@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +30,6 @@ from dialeval.limits import USUAL
 
 if TYPE_CHECKING:
     from dialeval.probe.holistic_result import HolisticResult
-    from dialeval.progress import Progress
 
 
 def holistic(
@@ -121,15 +119,10 @@ def holistic(
     to resume it, or with one more system to add this system.
     """
     import dialeval
-    from dialeval.cli.terminal import counting_bar, say
+    from dialeval.cli.terminal import say, stage_bars
 
     try:
-        with ExitStack() as bars:
-
-            def stage(what: str) -> Progress:
-                bars.close()
-                return bars.enter_context(counting_bar(what, quiet=quiet or as_json))
-
+        with stage_bars(quiet=quiet or as_json) as stage:
             result = dialeval.holistic(
                 *systems,
                 queries=queries,

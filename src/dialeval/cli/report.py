@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dialeval.cli.arguments import Metrics, Quiet, Workers, argument, option, usual_workers
-
-if TYPE_CHECKING:
-    from dialeval.progress import Progress
 
 
 def report(
@@ -61,15 +57,10 @@ def report(
     on which dialogues most, and whether the change is significant.
     """
     import dialeval
-    from dialeval.cli.terminal import counting_bar, say
+    from dialeval.cli.terminal import say, stage_bars
     from dialeval.runs.table import count
 
-    with ExitStack() as bars:
-
-        def stage(what: str) -> Progress:
-            bars.close()
-            return bars.enter_context(counting_bar(what, quiet=quiet or as_json))
-
+    with stage_bars(quiet=quiet or as_json) as stage:
         written = dialeval.report(
             *runs,
             out=out,

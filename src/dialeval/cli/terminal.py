@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dialeval.text import clean
@@ -133,6 +133,19 @@ def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Progress]:
     the total."""
     with progress_bar(what, quiet=quiet, noun="steps") as update:
         yield lambda done, total: update(done, done / total if total else None)
+
+
+@contextmanager
+def stage_bars(*, quiet: bool = False) -> Iterator[Callable[[str], Progress]]:
+    """Shows work in stages, one counting bar after the other: the yielded function takes the name
+    of the stage that begins and returns the update of its bar."""
+    with ExitStack() as bars:
+
+        def stage(what: str) -> Progress:
+            bars.close()
+            return bars.enter_context(counting_bar(what, quiet=quiet))
+
+        yield stage
 
 
 @contextmanager

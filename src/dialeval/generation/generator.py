@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, cast, get_args
 
 from dialeval.errors import JobError, UsageError
-from dialeval.generation.search import Decoding
+from dialeval.generation.search import Decoding, beam_search, diverse_beam_search, sample
 from dialeval.model_store.locate import Located, locate
 from dialeval.model_store.weights import LAYOUT, read_json
 from dialeval.question import Layout
@@ -109,7 +109,6 @@ class Generator:
         """None if memory did not suffice: the next batch will be smaller."""
         import torch
 
-        from dialeval.generation.search import beam_search, diverse_beam_search, sample
         from dialeval.models.loading import is_out_of_memory
 
         try:

@@ -22,15 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from dialeval.errors import JobError
-from dialeval.model_store.catalogue import (
-    Entry,
-    File,
-    Hub,
-    Part,
-    Wheel,
-    Wheels,
-    find_entry,
-)
+from dialeval.model_store.catalogue import Entry, File, Hub, Part, Wheel, Wheels, find_entry
 from dialeval.model_store.hub import fetch_hub, parse_hub
 from dialeval.model_store.locate import Located, locate, wheel_directory
 from dialeval.model_store.store import (

@@ -44,6 +44,15 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a character: Python can hold one, a tokenizer cannot."""
 
 
+def token_ids(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Returns the ids of texts, stripped, without the special tokens of the model."""
+    if not texts:
+        return []
+    clean = [SURROGATE.sub("\ufffd", text.strip()) for text in texts]
+    ids: list[list[int]] = tokenizer(clean, add_special_tokens=False, verbose=False).input_ids
+    return ids
+
+
 @contextmanager
 def silence() -> Iterator[None]:
     """transformers shows a progress bar and remarks on weights that are not needed here, and warns

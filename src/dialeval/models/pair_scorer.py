@@ -125,6 +125,21 @@ def last_words(text: str, words: int) -> str:
     return text[starts[-words] if len(starts) > words else starts[0] :].rstrip()
 
 
+def words_of_cut(turns: Sequence[str], response: str, most: int) -> tuple[int, int]:
+    """Returns how many words are read of what `last_words` cuts: of each turn, and of the
+    response."""
+    return most * any(too_long(turn, most) for turn in turns), most * too_long(response, most)
+
+
+def check_dimensions(judge: str, rows: torch.Tensor, dimensions: int, encoder: str) -> None:
+    """Raises an error if vectors are not those of the encoder that the judge was trained with."""
+    if rows.shape[-1] != dimensions:
+        raise UsageError(
+            f"the {judge} reads vectors of {dimensions} numbers, but those of {encoder!r} have"
+            f" {rows.shape[-1]}: it is not the encoder that it was trained with"
+        )
+
+
 Pooling = Literal["mean", "cls", "max"]
 BATCH = 1024
 
@@ -188,12 +203,6 @@ class PairScorer:
                 return (question.text,)
         raise cannot_answer(question, "a scorer of pairs")
 
-    def _cut(self, question: Question) -> tuple[int, int]:
-        """Returns how many words are read of what was cut: of each turn, and of the response."""
-        most = self._config.truncate_words
-        *turns, response = (too_long(text, most) for text in self._texts(question))
-        return most * any(turns), most * response
-
     def _embed(self, text: str) -> Embed:
         words = last_words(text, self._config.truncate_words)
         return Embed(self._config.encoder, words, self._config.pooling)
@@ -210,17 +219,14 @@ class PairScorer:
         for start in range(0, len(judged), BATCH):
             some = judged[start : start + BATCH]
             for position, score in zip(some, self._scores([answers[p] for p in some]), strict=True):
-                yield position, Judgement(score, *self._cut(questions[position])).answer()
+                *turns, response = self._texts(questions[position])
+                cut = words_of_cut(turns, response, self._config.truncate_words)
+                yield position, Judgement(score, *cut).answer()
 
     def _scores(self, answers: Sequence[Sequence[Answer]]) -> Any:
         vectors = [torch.from_numpy(np.array(own, dtype=np.float32)) for own in answers]
         for rows in vectors:
-            if rows.shape[-1] != self._config.dimensions:
-                raise UsageError(
-                    f"the scorer reads vectors of {self._config.dimensions} numbers, but those of"
-                    f" {self._config.encoder!r} have {rows.shape[-1]}: it is not the encoder that"
-                    " it was trained with"
-                )
+            check_dimensions("scorer", rows, self._config.dimensions, self._config.encoder)
         queries = [context_vector(rows[:-1], self._config.context) for rows in vectors]
         device = self._network.bilinear.device
         with torch.inference_mode():

@@ -28,12 +28,7 @@ from dialeval.errors import UsageError
 from dialeval.model_store.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.model_store.weights import replace_weights
 from dialeval.models.classifier import Segmented
-from dialeval.models.loading import (
-    SURROGATE,
-    batches_by_length,
-    choose_device,
-    in_halves,
-)
+from dialeval.models.loading import batches_by_length, choose_device, in_halves, token_ids
 from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
 from dialeval.networks.low_rank import add_low_rank, load_low_rank, merge_low_rank
 from dialeval.question import ASPECTS, Answer, Assess, Assessment, Question, cannot_answer
@@ -157,7 +152,7 @@ class Reading:
     def __init__(self, tokenizer: Any, config: QualityConfig) -> None:
         self._tokenizer = tokenizer
         self._context, self._response = config.context_tokens, config.response_tokens
-        self._you, self._me = self._ids(["you:", "me:"])
+        self._you, self._me = token_ids(tokenizer, ["you:", "me:"])
 
     def __call__(
         self, texts: Sequence[tuple[Said, str]]
@@ -166,7 +161,7 @@ class Reading:
         known = dict.fromkeys(
             text for turns, answer in texts for text in (answer, *(text for _, text in turns))
         )
-        ids = dict(zip(known, self._ids(list(known)), strict=True))
+        ids = dict(zip(known, token_ids(self._tokenizer, list(known)), strict=True))
         start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
         read: list[Segmented] = []
         cut = []
@@ -183,13 +178,6 @@ class Reading:
             read.append((first + second, [0] * len(first) + [1] * len(second)))
             cut.append((lost, max(0, len(said) - self._response)))
         return read, cut
-
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        clean = [SURROGATE.sub("\ufffd", text.strip()) for text in texts]
-        found: list[list[int]] = self._tokenizer(
-            clean, add_special_tokens=False, verbose=False
-        ).input_ids
-        return found
 
 
 def padded(batch: Sequence[Segmented], padding: int) -> dict[str, torch.Tensor]:

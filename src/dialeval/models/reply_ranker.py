@@ -13,14 +13,14 @@ from typing import Any
 
 import torch
 
-from dialeval.errors import JobError, UsageError
+from dialeval.errors import UsageError
 from dialeval.models.loading import (
-    SURROGATE,
     batches_by_length,
     choose_device,
-    is_out_of_memory,
+    in_halves,
     silence,
     text_tokenizer,
+    token_ids,
     window_of,
 )
 from dialeval.question import Answer, Judge, Judgement, Question, cannot_answer
@@ -53,17 +53,19 @@ class ReplyRanker:
     def answer(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         read = [self._ids(question) for question in questions]
         for batch in batches_by_length([len(ids) for ids, _ in read], TOKENS_PER_BATCH):
-            scores = self._scores([read[place][0] for place in batch]).tolist()
-            for place, score in zip(batch, scores, strict=True):
+            scores = in_halves(
+                self._scores,
+                [read[place][0] for place in batch],
+                lambda ids: f"dialogue of {max(1, len(ids))} tokens",
+            )
+            for place, score in zip(batch, torch.cat(scores).tolist(), strict=True):
                 yield place, Judgement(score, *read[place][1]).answer()
 
     def _ids(self, question: Question) -> tuple[list[int], tuple[int, int]]:
         """Returns the token ids, and how many tokens are read of what was cut."""
         if not isinstance(question, Judge):
             raise cannot_answer(question, "a ranker of replies")
-        texts = [SURROGATE.sub("\ufffd", t.strip()) for t in (*question.turns, question.response)]
-        read = self._tokenizer(texts, add_special_tokens=False, verbose=False).input_ids
-        *turns, response = (list(ids) for ids in read)
+        *turns, response = token_ids(self._tokenizer, (*question.turns, question.response))
         before = [token for turn in turns for token in (*turn, self._end)]
         room = self._window - len(response)
         if room < 0:
@@ -81,22 +83,11 @@ class ReplyRanker:
             mask[row, : len(own)] = 1
         last = torch.tensor([max(0, len(own) - 1) for own in batch])
         device = self._model.device
-        try:
-            with torch.inference_mode():
-                body = getattr(self._model, self._model.base_model_prefix)
-                states = body(
-                    input_ids=ids.to(device), attention_mask=mask.to(device)
-                ).last_hidden_state
-                ends = states[torch.arange(len(batch), device=device), last.to(device)]
-                logits: torch.Tensor = self._model.score(ends)[:, 0]
-                return logits.double().sigmoid().cpu()
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(batch) == 1:
-                raise JobError(
-                    f"not enough memory for a single dialogue of {longest} tokens."
-                    " Close other programs, or use a smaller model."
-                ) from error
-        half = len(batch) // 2
-        return torch.cat((self._scores(batch[:half]), self._scores(batch[half:])))
+        with torch.inference_mode():
+            body = getattr(self._model, self._model.base_model_prefix)
+            states = body(
+                input_ids=ids.to(device), attention_mask=mask.to(device)
+            ).last_hidden_state
+            ends = states[torch.arange(len(batch), device=device), last.to(device)]
+            logits: torch.Tensor = self._model.score(ends)[:, 0]
+            return logits.double().sigmoid().cpu()

@@ -34,10 +34,9 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from dialeval.errors import UsageError
 from dialeval.model_store.scorer_directory import choice, field, load_network, read_scorer
 from dialeval.models.loading import choose_device
-from dialeval.models.pair_scorer import last_words, too_long
+from dialeval.models.pair_scorer import check_dimensions, last_words, words_of_cut
 from dialeval.question import Answer, Embed, Judge, Judgement, Question, cannot_answer
 
 HeadName = Literal["pair", "turns", "graph", "mean", "flow"]
@@ -359,25 +358,19 @@ class SentenceHead:
     def _cut(self, question: Question) -> tuple[int, int]:
         """Returns how many words are read of what was cut: of each turn, and of the response."""
         assert isinstance(question, Judge)
-        most = self._config.truncate_words
-        turns = any(too_long(turn, most) for turn in question.turns[-self._config.turns :])
-        return most * turns, most * too_long(question.response, most)
+        turns = question.turns[-self._config.turns :]
+        return words_of_cut(turns, question.response, self._config.truncate_words)
 
     def _scores(self, answers: Sequence[Sequence[Answer]]) -> Any:
         size = self._config.dimensions
-        rows = [np.array(own, dtype=np.float32) for own in answers]
+        rows = [torch.from_numpy(np.array(own, dtype=np.float32)) for own in answers]
         for own in rows:
-            if own.shape[-1] != size:
-                raise UsageError(
-                    f"the head reads vectors of {size} numbers, but those of"
-                    f" {self._config.encoder!r} have {own.shape[-1]}: it is not the encoder that it"
-                    " was trained with"
-                )
+            check_dimensions("head", own, size, self._config.encoder)
         counts = torch.tensor([len(own) - 1 for own in rows])
         turns = torch.zeros(len(rows), int(counts.max()), size)
         for place, own in enumerate(rows):
-            turns[place, : len(own) - 1] = torch.from_numpy(own[:-1])
-        response = torch.from_numpy(np.stack([own[-1] for own in rows]))
+            turns[place, : len(own) - 1] = own[:-1]
+        response = torch.stack([own[-1] for own in rows])
         device = next(self._network.parameters()).device
         with torch.inference_mode():
             logits = self._network(turns.to(device), counts.to(device), response.to(device))

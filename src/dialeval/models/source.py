@@ -15,10 +15,7 @@ from dialeval.errors import DialevalError, JobError, UsageError, is_panic
 from dialeval.model_store.catalogue import Role
 from dialeval.model_store.locate import Located, fingerprint, locate, offline, ready
 from dialeval.model_store.scorer_directory import JUDGE_KINDS, read_scorer
-from dialeval.model_store.weights import (
-    SharedWeights,
-    shared,
-)
+from dialeval.model_store.weights import SharedWeights, shared
 from dialeval.models import chat_judge
 from dialeval.models.chat_judge import Servers, is_server
 from dialeval.models.loading import SURROGATE, is_out_of_memory, text_tokenizer

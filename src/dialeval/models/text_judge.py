@@ -37,11 +37,11 @@ from dialeval.model_store.weights import replace_weights
 from dialeval.models.classifier import Segmented, pad
 from dialeval.models.encoder import load_parts
 from dialeval.models.loading import (
-    SURROGATE,
     batches_by_length,
     choose_device,
     in_halves,
     positions_of,
+    token_ids,
 )
 from dialeval.networks.low_rank import merge_low_rank
 from dialeval.question import Answer, Judge, Judgement, Question, cannot_answer
@@ -134,12 +134,11 @@ class Reading:
     ) -> tuple[list[Segmented], list[tuple[int, int]]]:
         """Returns for each (turns, response) the token ids, and how many tokens are read of what
         was cut."""
-        responses = self._ids([response for _, response in questions])
-        contexts = (
-            self._ids([" ".join(turn.strip() for turn in turns) for turns, _ in questions])
-            if self._pair
-            else [[] for _ in questions]
-        )
+        responses = token_ids(self._tokenizer, [response for _, response in questions])
+        contexts: list[list[int]] = [[] for _ in questions]
+        if self._pair:
+            joined = [" ".join(turn.strip() for turn in turns) for turns, _ in questions]
+            contexts = token_ids(self._tokenizer, joined)
         pairs = list(zip(contexts, responses, strict=True))
         cut = [
             (
@@ -149,14 +148,6 @@ class Reading:
             for context, response in pairs
         ]
         return [self._join(*pair) for pair in pairs], cut
-
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        clean = [SURROGATE.sub("\ufffd", text.strip()) for text in texts]
-        read = self._tokenizer(clean, add_special_tokens=False, verbose=False)
-        ids: list[list[int]] = read.input_ids
-        return ids
 
     def _join(self, context: list[int], response: list[int]) -> Segmented:
         start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
@@ -297,24 +288,17 @@ class TwinReading:
         self._response = min(config.response_tokens, room)
 
     def contexts(self, dialogues: Sequence[Sequence[str]]) -> list[tuple[Ids, bool]]:
-        read = self._ids([" ".join(turn.strip() for turn in turns) for turns in dialogues])
+        joined = [" ".join(turn.strip() for turn in turns) for turns in dialogues]
+        read = token_ids(self._tokenizer, joined)
         return [self._marked(ids[max(0, len(ids) - self._context) :], ids) for ids in read]
 
     def responses(self, texts: Sequence[str]) -> list[tuple[Ids, bool]]:
-        return [self._marked(ids[: self._response], ids) for ids in self._ids(texts)]
+        read = token_ids(self._tokenizer, texts)
+        return [self._marked(ids[: self._response], ids) for ids in read]
 
     def limits(self, turns_cut: bool, response_cut: bool) -> tuple[int, int]:
         """Returns how many tokens are read of what was cut."""
         return self._context * turns_cut, self._response * response_cut
-
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        clean = [SURROGATE.sub("\ufffd", text.strip()) for text in texts]
-        ids: list[list[int]] = self._tokenizer(
-            clean, add_special_tokens=False, verbose=False
-        ).input_ids
-        return ids
 
     def _marked(self, kept: list[int], whole: list[int]) -> tuple[Ids, bool]:
         marked = (self._tokenizer.cls_token_id, *kept, self._tokenizer.sep_token_id)

@@ -62,7 +62,7 @@ from dialeval.model_store.scorer_directory import (
     read_scorer,
 )
 from dialeval.models.loading import batches_by_length, choose_device
-from dialeval.models.pair_scorer import last_words, too_long
+from dialeval.models.pair_scorer import check_dimensions, last_words, words_of_cut
 from dialeval.models.sentence_head import pair_features, weighted_context
 from dialeval.models.tagger import Frequencies, TagText, keywords, make_tagger
 from dialeval.question import Answer, Embed, Judge, Judgement, Question, WordVectors, cannot_answer
@@ -551,18 +551,12 @@ class Grade(TopicGraph):
 
     def _vectors(self, own: Sequence[Answer]) -> tuple[torch.Tensor, torch.Tensor]:
         rows = torch.from_numpy(np.array(own, dtype=np.float32))
-        if rows.shape[-1] != self._config.text_dimensions:
-            raise UsageError(
-                f"the judge reads vectors of {self._config.text_dimensions} numbers, but those of"
-                f" {self._config.encoder!r} have {rows.shape[-1]}: it is not the encoder that it"
-                " was trained with"
-            )
+        check_dimensions("judge", rows, self._config.text_dimensions, self._config.encoder)
         counts = torch.tensor([len(rows) - 1])
         return weighted_context(rows[None, :-1], counts)[0], rows[-1]
 
     def _cut(self, question: Question) -> tuple[int, int]:
         """Returns how many words are read of what was cut: of each turn, and of the response."""
         assert isinstance(question, Judge)
-        most = self._config.truncate_words
-        turns = any(too_long(turn, most) for turn in question.turns[-self._config.turns :])
-        return most * turns, most * too_long(question.response, most)
+        turns = question.turns[-self._config.turns :]
+        return words_of_cut(turns, question.response, self._config.truncate_words)

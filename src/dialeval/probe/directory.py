@@ -191,18 +191,19 @@ class ProbeDirectory:
     def _check_is_probe_or_empty(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; a probe is a directory. Choose another -o.")
-        if not self.path.is_dir():
-            return
-        temporary = tuple(f".{name}." for name in CONTENTS)
-        foreign = [
-            entry.name
-            for entry in self.path.iterdir()
-            if entry.name not in CONTENTS and not entry.name.startswith(temporary)
-        ]
-        if foreign:
+        if foreign := foreign_entries(self.path, CONTENTS):
             raise UsageError(
-                f"{self.path} is not a probe: it holds {sorted(foreign)[0]!r}. Choose another -o."
+                f"{self.path} is not a probe: it holds {foreign[0]!r}. Choose another -o."
             )
+
+
+def foreign_entries(directory: Path, contents: Sequence[str]) -> list[str]:
+    """Returns what a directory holds besides `contents` and the temporary files for them."""
+    if not directory.is_dir():
+        return []
+    temporary = tuple(f".{name}." for name in contents)
+    names = (entry.name for entry in directory.iterdir())
+    return sorted(name for name in names if name not in contents and not name.startswith(temporary))
 
 
 def differences(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

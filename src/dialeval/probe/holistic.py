@@ -32,12 +32,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.augment.augmenter import augment_queries, make_augmenters, watched
-from dialeval.augment.queries import Query, read_queries, write_queries
+from dialeval.augment.queries import Query, given_or_read, read_queries, write_queries
 from dialeval.errors import UsageError, did_you_mean
 from dialeval.limits import OWN, USUAL
 from dialeval.options import split_spec
 from dialeval.pictures import save
-from dialeval.probe.directory import HOLISTIC_SETTINGS, PROBES, differences, open_probe
+from dialeval.probe.directory import (
+    HOLISTIC_SETTINGS,
+    PROBES,
+    differences,
+    foreign_entries,
+    open_probe,
+)
 from dialeval.probe.holistic_result import (
     ASPECTS,
     HolisticResult,
@@ -128,7 +134,15 @@ def holistic(
     if names and len(names) != len(systems):
         raise UsageError(f"{len(systems)} systems, but {len(names)} names: give --name for each")
     chosen = _metrics(metrics, preset)
-    given = _queries(queries, limit, format, system_prompt, largest_record)
+    given = given_or_read(
+        queries,
+        format=format,
+        system_prompt=system_prompt,
+        largest_record=largest_record,
+        limit=limit,
+    )
+    if not given:
+        raise UsageError("there is no query to ask")
     specs = _augmenters(given, with_)
     tell = stage or usual_progress
     directory = Path(out)
@@ -184,30 +198,6 @@ def _metrics(specs: Sequence[str], preset: str) -> dict[str, Metric]:
     return dict(zip(ASPECTS, made, strict=True))
 
 
-def _queries(
-    queries: PathLike | Sequence[PathLike] | Iterable[Query],
-    limit: int | None,
-    format: str | None,
-    system_prompt: Literal["leave-out", "facts"],
-    largest_record: int,
-) -> list[Query]:
-    given: list[Any] = [queries] if isinstance(queries, str | Path) else list(queries)
-    if any(isinstance(one, str | Path) for one in given):
-        given = list(
-            read_queries(
-                *given,
-                format=format,
-                system_prompt=system_prompt,
-                largest_record=largest_record,
-                limit=limit,
-            )
-        )
-    given = given[:limit]
-    if not given:
-        raise UsageError("there is no query to ask")
-    return given
-
-
 def _augmenters(queries: Sequence[Query], given: Sequence[str] | None) -> list[str]:
     if given is not None:
         return [given] if isinstance(given, str) else list(given)
@@ -227,15 +217,7 @@ def _augment(
 def _check_is_holistic_or_empty(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is a file; choose another -o.")
-    if not directory.is_dir():
-        return
-    temporary = tuple(f".{name}." for name in CONTENTS)
-    foreign = sorted(
-        entry.name
-        for entry in directory.iterdir()
-        if entry.name not in CONTENTS and not entry.name.startswith(temporary)
-    )
-    if foreign:
+    if foreign := foreign_entries(directory, CONTENTS):
         raise UsageError(
             f"{directory} is not a directory of `dialeval holistic`: it holds {foreign[0]!r}."
             " Choose another -o."

@@ -15,7 +15,7 @@ from typing import Any
 from dialeval.errors import did_you_mean
 from dialeval.readers import arrow
 from dialeval.readers.json_stream import all_keys, first_keys, json_records, without_unfit
-from dialeval.readers.plain_csv import first_row, rows
+from dialeval.readers.plain_csv import check_names, first_row, rows
 from dialeval.readers.plain_record import ANSWERS, PROMPTS, without_path
 from dialeval.readers.reader import Place, ReadOptions, UnreadableError
 from dialeval.readers.source import Source
@@ -87,10 +87,7 @@ def _table_records(source: Source, place: Place) -> Iterator[tuple[int, Any]]:
     table = rows(source, place, _delimiter(source))
     _, header = next(table, (0, []))
     header = [cell.strip() for cell in header]
-    if not header:
-        raise UnreadableError("the file is empty")
-    if twice := sorted({name for name in header if header.count(name) > 1}):
-        raise UnreadableError(f"the column {twice[0]!r} occurs twice", 1, "header")
+    check_names(header)
     for line, cells in table:
         place.line = line
         if len(cells) != len(header):

@@ -184,9 +184,8 @@ class FromFiles(Generic[Item]):
                 place.error(error.field, error.problem)
             self._done += 1
             self._check_file(number, place, is_empty and problems.errors == before)
-        if problems.errors and self._bad == "raise":
-            errors = [problem for problem in problems.kept if problem.severity == "error"]
-            raise InputError(errors, problems.errors - len(errors))
+        if self._bad == "raise":
+            problems.check()
 
     def _read_fraction(self) -> float | None:
         """Returns the share of the input that was read in this pass, by bytes; None where that is

@@ -208,11 +208,16 @@ def _references(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _check_header(header: list[str], options: ReadOptions) -> None:
+def check_names(header: list[str]) -> None:
+    """Raises an error unless every column has a name of its own."""
     if not header:
         raise UnreadableError("the file is empty")
     if twice := sorted({name for name in header if header.count(name) > 1}):
         raise UnreadableError(f"the column {twice[0]!r} occurs twice", 1, "header")
+
+
+def _check_header(header: list[str], options: ReadOptions) -> None:
+    check_names(header)
     named = [without_path(column, header) for column in options.columns.values()]
     if options.texts and "response" not in options.columns and RESPONSES.isdisjoint(header):
         named.insert(0, "response")

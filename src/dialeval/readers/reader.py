@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from dialeval.errors import DialevalError, Problem, explain
+from dialeval.errors import DialevalError, InputError, Problem, explain
 from dialeval.sample import Sample
 
 if TYPE_CHECKING:
@@ -122,6 +122,12 @@ class Problems:
     def hidden(self) -> int:
         """How many problems were counted but not kept."""
         return self.errors + self.warnings - len(self.kept)
+
+    def check(self) -> None:
+        """Raises all errors as one, if there are any."""
+        if self.errors:
+            errors = [problem for problem in self.kept if problem.severity == "error"]
+            raise InputError(errors, self.errors - len(errors))
 
 
 class Place:

@@ -22,12 +22,7 @@ from dialeval.agreement.drawings import draw_scatter
 from dialeval.agreement.joining import Side
 from dialeval.agreement.rated import RatedLevel, Target, rated_rows, rated_run
 from dialeval.agreement.raters import QualityRaters, rater_reports
-from dialeval.agreement.table import (
-    AgreementRow,
-    ScoredQuality,
-    agreement_rows,
-    scored_qualities,
-)
+from dialeval.agreement.table import AgreementRow, ScoredQuality, agreement_rows, scored_qualities
 from dialeval.report.look import aligned
 from dialeval.report.material import ReportData
 

@@ -17,13 +17,7 @@ from dialeval.runs.manifest import check_files, read_manifest
 from dialeval.runs.table import ScoreTable, score_table
 from dialeval.sample import Sample
 from dialeval.scores import Calibration, Signature
-from dialeval.storage import (
-    SCORE_AGAIN,
-    atomic_path,
-    open_parquet,
-    sample_schema,
-    table_to_samples,
-)
+from dialeval.storage import SCORE_AGAIN, atomic_path, open_parquet, sample_schema, table_to_samples
 from dialeval.strict_json import Fields, parse
 
 if TYPE_CHECKING:

@@ -21,10 +21,8 @@ from dialeval.agreement.correlation import Name, correlations
 from dialeval.agreement.rated import Target, rated_run, ratings_table
 from dialeval.agreement.table import scored_qualities
 from dialeval.engine.answers import LoadedOnce
-from dialeval.errors import UsageError
 from dialeval.metric import Metric
 from dialeval.models.source import Models
-from dialeval.registry import make_metrics
 from dialeval.runs.run import Run
 from dialeval.sample import Level
 from dialeval.studies.rated_runs import (
@@ -34,7 +32,7 @@ from dialeval.studies.rated_runs import (
     load_rated_sets,
     run_place,
     sampling_notes,
-    unusable,
+    usable_metrics,
     what_was_learned,
 )
 from dialeval.studies.study import Data, Findings, Setting, Study, Table
@@ -308,11 +306,7 @@ class Cell:
 
 def measure(setting: Setting) -> Findings:
     source = LoadedOnce(setting.source or Models())
-    metrics = make_metrics(setting.metrics)
-    left_out = {} if setting.source else unusable(metrics)
-    usable = [metric for metric in metrics if metric.label not in left_out]
-    if not usable:
-        raise UsageError("\n".join(["no metric can be asked here:", *left_out.values()]))
+    usable, left_out = usable_metrics(setting)
     sets = load_rated_sets(setting.sets, setting.limit)
     groups = groups_by_model(usable)
     setting, before = replace(setting, source=source), 0

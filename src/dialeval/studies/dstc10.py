@@ -23,14 +23,7 @@ from dialeval.agreement.dstc10 import (
     two_level_mean,
 )
 from dialeval.compose.evidence import Evidence, Gathered, are_relatives, find_families
-from dialeval.compose.fitting import (
-    COMMON,
-    DSTC10_QUALITIES,
-    OURS,
-    PAPER,
-    FitOptions,
-    compose,
-)
+from dialeval.compose.fitting import COMMON, DSTC10_QUALITIES, OURS, PAPER, FitOptions, compose
 from dialeval.compose.leave_one_out import (
     AVERAGE,
     CRS,

@@ -25,7 +25,7 @@ their tables (mode=released, perplexities with the end token). Only mode=release
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -73,7 +73,6 @@ from dialeval.studies.study import Data, Findings, Measured, Published, Setting,
 
 if TYPE_CHECKING:
     from dialeval.pictures.drawing import Drawing
-    from dialeval.runs.run import Run
 
 
 def measure_fed(setting: Setting) -> Findings:
@@ -113,15 +112,22 @@ def _fed_rows(run: Run, samples: Sequence[Sample], metric: Metric, model: str) -
     rows = []
     for level in LEVELS:
         if level in metric.levels:
-            pairs = [
-                (score, sample.ratings[QUALITY].mean)
-                for score, sample in zip(scores, samples, strict=True)
-                if sample.level == level and QUALITY in sample.ratings
-            ]
-            found = spearman([score for score, _ in pairs], [rating for _, rating in pairs])
+            r = _correlated(scores, samples, level, QUALITY)
             what = _what(metric.name, level)
-            rows.append(Measured(what, found.value, by, found.n, found.reason, as_published))
+            rows.append(Measured(what, r.value, by, r.n, r.reason, as_published))
     return rows
+
+
+def _correlated(
+    scores: Iterable[float | None], samples: Sequence[Sample], level: Level, quality: str
+) -> Coefficient:
+    """Returns Spearman's rho of scores and mean ratings, over the rated samples of a level."""
+    pairs = [
+        (score, sample.ratings[quality].mean)
+        for score, sample in zip(scores, samples, strict=True)
+        if sample.level == level and quality in sample.ratings
+    ]
+    return spearman([score for score, _ in pairs], [rating for _, rating in pairs])
 
 
 def _what(metric: str, level: Level) -> str:
@@ -269,12 +275,7 @@ def _agreement(run: Run, rated: LoadedSet, metric: Metric) -> list[Measured]:
     scores = run.scores(metric.label)
     rows = []
     for level in _levels(rated):
-        pairs = [
-            (score, sample.ratings[quality].mean)
-            for score, sample in zip(scores, rated.samples, strict=True)
-            if sample.level == level and quality in sample.ratings
-        ]
-        r = spearman([score for score, _ in pairs], [rating for _, rating in pairs])
+        r = _correlated(scores, rated.samples, level, quality)
         what = _cell(rated, level, name or metric.label)
         comparable = made_alike and not rated.whole
         rows.append(Measured(what, r.value, metric.label, r.n, r.reason, comparable))

@@ -219,8 +219,6 @@ class _Scorers:
 
 def _metrics(setting: Setting) -> tuple[dict[str, Metric], list[str]]:
     """Returns the metrics by their rows, and why some are left out."""
-    from dialeval.registry import make_metric
-
     specs = {name: spec for name, spec in ROWS.items() if spec in setting.metrics}
     specs |= {spec: spec for spec in setting.metrics if spec not in specs.values()}
     metrics = {name: make_metric(spec) for name, spec in specs.items()}

@@ -238,8 +238,6 @@ def scores_of(directory: Path, samples: Sequence[Sample], setting: Setting) -> l
 
 def draw(directories: Mapping[str, Path], recipe: BertRuber, setting: Setting) -> Drawing:
     """Returns where these scorers draw the line, on the same held-out pairs."""
-    import numpy as np
-
     from dialeval.training.examples.pair_vectors import load_pair_data
     from dialeval.training.learners.decision_boundary import draw_boundaries
     from dialeval.training.recipe import Progress

@@ -159,6 +159,16 @@ def unusable(metrics: Sequence[Metric]) -> dict[str, str]:
     return found
 
 
+def usable_metrics(setting: Setting) -> tuple[list[Metric], dict[str, str]]:
+    """Returns the metrics of the setting that can be asked here, and why the others cannot."""
+    metrics = make_metrics(setting.metrics)
+    left_out = {} if setting.source else unusable(metrics)
+    usable = [metric for metric in metrics if metric.label not in left_out]
+    if not usable:
+        raise UsageError("\n".join(["no metric can be asked here:", *left_out.values()]))
+    return usable, left_out
+
+
 def what_was_learned(models: Sequence[str]) -> list[str]:
     """Returns what the cards of the models say that they learned from, if they have one."""
     from dialeval.model_store.locate import locate
@@ -209,11 +219,7 @@ def score_sets(
     of `terms` are composed where there are any, else everything is. `most`: take at most so many
     samples of a set."""
     source = LoadedOnce(setting.source or Models())
-    metrics = make_metrics(setting.metrics)
-    left_out = {} if setting.source else unusable(metrics)
-    usable = [metric for metric in metrics if metric.label not in left_out]
-    if not usable:
-        raise UsageError("\n".join(["no metric can be asked here:", *left_out.values()]))
+    usable, left_out = usable_metrics(setting)
     sets = sets or (load_rated_sets(setting.sets) if setting.sets else dstc10_sets(setting))
     if most is not None:
         sets = [by_lot(rated, most) for rated in sets]

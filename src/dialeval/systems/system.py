@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from dialeval.chat_http import LARGEST_REPLY, Asking, ReplyError
-from dialeval.errors import InputError
 from dialeval.limits import USUAL_LIMITS, Limits
 from dialeval.readers import fields
 from dialeval.readers.fields import SPEAKERS, alternating
@@ -167,9 +166,7 @@ def read_answers(path: Path, limits: Limits = USUAL_LIMITS) -> dict[Messages, st
         place.error(error.field, error.problem)
     if is_empty and not problems.errors:
         place.error("", "the file is empty")
-    if problems.errors:
-        wrong = [problem for problem in problems.kept if problem.severity == "error"]
-        raise InputError(wrong, problems.errors - len(wrong))
+    problems.check()
     return answers
 
 

@@ -23,6 +23,7 @@ from dialeval.errors import UsageError
 from dialeval.model_store.weights import read_json
 from dialeval.models.loading import silence
 from dialeval.storage import atomic_path
+from dialeval.training.recipe import seeded
 
 ADAPTERS = "adapter_model.safetensors"
 
@@ -35,7 +36,6 @@ def add_adapters(
     rank: int,
     alpha: int,
     seed: int,
-    targets: str | Sequence[str] = "all-linear",
     trained: Sequence[str] = (),
 ) -> Any:
     """Returns the model with adapters on its linear layers, the rest frozen; rank 0: the model as
@@ -53,13 +53,12 @@ def add_adapters(
         r=rank,
         lora_alpha=alpha,
         lora_dropout=0.0,
-        target_modules=targets if isinstance(targets, str) else list(targets),
+        target_modules="all-linear",
         exclude_modules=others or None,
         modules_to_save=list(trained) or None,
         task_type=task,
     )
-    with torch.random.fork_rng(devices=[]), silence():
-        torch.manual_seed(seed)
+    with seeded(seed), silence():
         return get_peft_model(model, config)
 
 

@@ -24,7 +24,7 @@ from safetensors.torch import save_file
 
 from dialeval.errors import JobError, UsageError
 from dialeval.storage import atomic_path
-from dialeval.training.recipe import Settings
+from dialeval.training.recipe import Settings, seeded
 
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -126,8 +126,7 @@ def train(
     `identity` is what must be equal for a checkpoint in `directory` to be continued. The checkpoint
     stays until `forget_checkpoint`, which is due when the result is saved.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         return _Training(learner, settings, directory, identity, report).run()
 
 

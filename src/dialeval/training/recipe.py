@@ -38,8 +38,8 @@ from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
@@ -244,6 +244,16 @@ class Recipe(ABC, Generic[P]):
     @property
     def metric_name(self) -> str:
         return self.metric.partition(":")[0]
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draws the random numbers of torch from this seed; those drawn afterwards do not show it."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 def settings_of(recipe: Recipe[Any], **others: Any) -> Settings:

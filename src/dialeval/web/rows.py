@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dialeval.runs.run import Run
-
 
 LONGEST_TEXT = 500
 

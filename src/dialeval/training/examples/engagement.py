@@ -204,6 +204,19 @@ def balance(
     return chosen
 
 
+def at_most_of_each(
+    examples: Sequence[Engaging], most: int, generator: np.random.Generator
+) -> list[Engaging]:
+    """Draws at most `most` examples of each source, each once, in random order; 0: all of them."""
+    taken = Counter[str]()
+    chosen = []
+    for place in generator.permutation(len(examples)).tolist():
+        taken[examples[place].source] += 1
+        if not most or taken[examples[place].source] <= most:
+            chosen.append(examples[place])
+    return chosen
+
+
 @dataclass(frozen=True, slots=True)
 class PreferredResponse:
     """Two responses of one source, equally long, of which people liked the first better."""

@@ -61,6 +61,10 @@ class PairCorpus:
     test_by_corpus: Mapping[str, tuple[Pair, ...]] = field(default_factory=dict)
     """The pairs of `test`, by the corpus that they are from."""
 
+    def turns(self, pair: Pair) -> tuple[str, ...]:
+        """Returns the turns before a response."""
+        return tuple(self.texts[number] for number in pair.context)
+
     def responses(self, pairs: Sequence[Pair]) -> list[str]:
         """Returns what was answered, each text once."""
         return [self.texts[number] for number in dict.fromkeys(pair.response for pair in pairs)]
@@ -107,7 +111,7 @@ def load_pairs(
     if most is not None:
         held_out = max(FEWEST, most // 18)
         sizes = {"train": most, "validation": held_out, "test": held_out}
-        splits = {s: _draw(pairs, sizes[s]) for s, pairs in splits.items()}
+        splits = {s: tuple(always_drawn(pairs, sizes[s])) for s, pairs in splits.items()}
     drawn = set(splits["test"])
     test_by_corpus = {
         corpus.name: tuple(p for p in _pairs(corpus.test, rule, words, numbers) if p in drawn)
@@ -149,14 +153,6 @@ def _pairs(
 def _without_pairs(pairs: tuple[Pair, ...], held_out: tuple[Pair, ...]) -> tuple[Pair, ...]:
     seen = set(held_out)
     return tuple(pair for pair in pairs if pair not in seen)
-
-
-def _draw(pairs: tuple[Pair, ...], most: int) -> tuple[Pair, ...]:
-    """Always the same ones: the seed of a training decides how it learns, not from what."""
-    if len(pairs) <= most:
-        return pairs
-    chosen = np.random.default_rng(0).permutation(len(pairs))[:most]
-    return tuple(pairs[i] for i in np.sort(chosen).tolist())
 
 
 # Examples with a target: turns, a response, and how good it is. What judges of text learn from.
@@ -225,6 +221,15 @@ class ExampleSets:
 def drawn(items: Sequence[T], most: int | None, generator: np.random.Generator) -> list[T]:
     """Draws at most `most` items at random; None: all of them, in random order."""
     return [items[i] for i in generator.permutation(len(items))[:most].tolist()]
+
+
+def always_drawn(items: Sequence[T], most: int | None) -> list[T]:
+    """Draws the same items every time, in their order: the seed of a training decides how it
+    learns, not from what."""
+    if most is None or len(items) <= most:
+        return list(items)
+    chosen = np.random.default_rng(0).permutation(len(items))[:most]
+    return [items[i] for i in np.sort(chosen).tolist()]
 
 
 def with_random_responses(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from dialeval.models.layout import EncoderInput
+from dialeval.models.layout import EncoderInput, start_token
 from dialeval.models.loading import batches_by_length, positions_of, window_of
 from dialeval.models.masked_lm import MaskedNetwork, masked_log_probs, passes
 from dialeval.training.examples.corpora import Dialogue
@@ -121,8 +121,6 @@ class LanguageModelLearner(NetworkLearner):
 
 def encode_dialogues(tokenizer: Any, dialogues: Sequence[Dialogue], block: int) -> list[list[int]]:
     """Token ids of each dialogue, turn by turn as in the layout `plain`; a long end is cut."""
-    from dialeval.models.layout import start_token
-
     start = start_token(tokenizer)
     encoded = []
     for dialogue in dialogues:

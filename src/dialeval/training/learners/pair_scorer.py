@@ -51,7 +51,7 @@ from dialeval.models.pair_scorer import PairScorerNetwork
 from dialeval.training.examples.pair_vectors import PairData, PairVectors, RatedPairs
 from dialeval.training.examples.sampling import NegativeSampler, Numbers, SamplerName
 from dialeval.training.loop import NetworkLearner, Validation
-from dialeval.training.recipe import Settings
+from dialeval.training.recipe import Settings, seeded
 
 if TYPE_CHECKING:
     from dialeval.training.recipes.ruber import BertRuber
@@ -379,8 +379,7 @@ def make_network(
     dimensions: int, hidden: Sequence[int], dropout: float, seed: int, matrix: Matrix
 ) -> PairScorerNetwork:
     """Makes a network with random weights that depend on the seed alone, and M as asked for."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = PairScorerNetwork(dimensions, hidden, dropout)
     if matrix == "identity":
         with torch.no_grad():
@@ -478,8 +477,7 @@ def _pseudo_labels(
     network: PairScorerNetwork, pairs: PairVectors, options: FilterOptions, seed: int
 ) -> Labels:
     network.train(options.mode == "released")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         scores = score_variants(network, pairs)
     return filter_labels(scores, options.threshold, options.doubtful)
 

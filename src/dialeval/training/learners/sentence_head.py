@@ -215,7 +215,12 @@ def head_loss(logits: torch.Tensor, targets: torch.Tensor, balanced: bool) -> to
     return torch.nn.functional.binary_cross_entropy_with_logits(logits, targets, weight)
 
 
+def targets_of(examples: Sequence[Example]) -> torch.Tensor:
+    return torch.tensor([example.target for example in examples])
+
+
 def accuracy(logits: torch.Tensor, targets: torch.Tensor) -> float:
+    """Returns the share of examples on the right side of one half."""
     return float(((logits > 0) == (targets > 0.5)).double().mean())
 
 

@@ -32,6 +32,7 @@ from dialeval.models.text_judge import (
     TwinReading,
 )
 from dialeval.training.examples.pair_corpus import Example, Examples
+from dialeval.training.learners.sentence_head import accuracy, targets_of
 from dialeval.training.loop import NetworkLearner, Validation, similar_batches
 
 PREDICTED_AT_ONCE = 64
@@ -229,15 +230,6 @@ class TwinJudgeLearner(JudgeLearner[TwinJudgeNetwork, BothSides]):
     def _vectors(self, batch: Sequence[BothSides]) -> tuple[torch.Tensor, torch.Tensor]:
         contexts = self.network.vectors([context for context, _ in batch], self._tokenizer)
         return contexts, self.network.vectors([said for _, said in batch], self._tokenizer)
-
-
-def targets_of(examples: Sequence[Example]) -> torch.Tensor:
-    return torch.tensor([example.target for example in examples])
-
-
-def accuracy(logits: torch.Tensor, targets: torch.Tensor) -> float:
-    """Returns the share of examples on the right side of one half."""
-    return float(((logits > 0) == (targets > 0.5)).double().mean())
 
 
 def _ranking_loss(logits: torch.Tensor) -> torch.Tensor:

@@ -68,7 +68,6 @@ off a flow is that foretells the mean vector always.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -324,12 +323,8 @@ def _edited(
         text = " ".join(rules[place % len(rules)](words, generator))
         # A response of one or two words can stay what it was: then it is no wrong one.
         target = float(text == " ".join(words))
-        found.append(Example(_texts_of(corpus, pair), text, target))
+        found.append(Example(corpus.turns(pair), text, target))
     return found
-
-
-def _texts_of(corpus: PairCorpus, pair: Pair) -> tuple[str, ...]:
-    return tuple(corpus.texts[number] for number in pair.context)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,13 +359,13 @@ class PredictiveEngage(SentenceHead):
     def examples_of(self, data: Sequence[Path]) -> HeadExamples:
         import numpy as np
 
-        from dialeval.training.examples.engagement import load_engagement
+        from dialeval.training.examples.engagement import at_most_of_each, load_engagement
         from dialeval.training.examples.pair_corpus import ExampleSets
 
         found = load_engagement(data)
         generator = np.random.default_rng([self.seed, 1])
-        learn = _engaging_examples(_some(found.train, self.per_source, generator))
-        validation = _some(found.validation, self.per_source, generator)
+        learn = _engaging_examples(at_most_of_each(found.train, self.per_source, generator))
+        validation = at_most_of_each(found.validation, self.per_source, generator)
         return HeadExamples(
             ExampleSets(
                 lambda epoch: learn,
@@ -389,17 +384,6 @@ class PredictiveEngage(SentenceHead):
                 },
             )
         )
-
-
-def _some(found: Sequence[Engaging], most: int, generator: np.random.Generator) -> list[Engaging]:
-    """Draws at most this many of each source; 0: all."""
-    counts = Counter[str]()
-    kept = []
-    for place in generator.permutation(len(found)).tolist():
-        counts[found[place].source] += 1
-        if not most or counts[found[place].source] <= most:
-            kept.append(found[place])
-    return kept
 
 
 def _engaging_examples(found: Sequence[Engaging]) -> list[Example]:
@@ -580,12 +564,10 @@ class FlowScore(DialogueHead):
         return [Example(turns[:-1], turns[-1], 1.0) for turns in dialogues]
 
     def measured(self, name: str, examples: Sequence[Example], logits: Any) -> dict[str, float]:
-        import torch
+        from dialeval.training.learners.sentence_head import area_under_curve, targets_of
 
-        from dialeval.training.learners.sentence_head import area_under_curve
-
-        targets = torch.tensor([example.target for example in examples])
-        return {f"AUC on {name} ({len(examples):,} examples)": area_under_curve(logits, targets)}
+        area = area_under_curve(logits, targets_of(examples))
+        return {f"AUC on {name} ({len(examples):,} examples)": area}
 
     def measure(self, prepared: PreparedHead, progress: Progress) -> Measures:
         from dialeval.training.learners.sentence_head import FlowLearner

@@ -53,6 +53,7 @@ from dialeval.training.recipe import (
     epochs_option,
     held_out_option,
     schedule_option,
+    seeded,
 )
 from dialeval.training.recipes.text_judge import PreparedJudge, TextJudge
 
@@ -265,7 +266,7 @@ class MmeRelevance(TextJudge):
         from dialeval.training.examples.pair_corpus import Example
 
         if generator.random() < 0.5:
-            return Example(_turns(corpus, pair), wrong, 0.0)
+            return Example(corpus.turns(pair), wrong, 0.0)
         return self._right(corpus, pair, generator)
 
     def _right(self, corpus: PairCorpus, pair: Pair, generator: np.random.Generator) -> Example:
@@ -276,11 +277,7 @@ class MmeRelevance(TextJudge):
         if generator.random() < 0.5:
             share = 1.0 if self.stop_words == "removed" else 0.5
             response = drop_stopwords(response, generator, STOPWORDS, share)
-        return Example(_turns(corpus, pair), response, 1.0)
-
-
-def _turns(corpus: PairCorpus, pair: Pair) -> tuple[str, ...]:
-    return tuple(corpus.texts[number] for number in pair.context)
+        return Example(corpus.turns(pair), response, 1.0)
 
 
 NOT_HERE = "groups that a language model rated, texts not here"
@@ -346,7 +343,11 @@ class MmeEngagement(TextJudge):
     def example_sets(self, data: Sequence[Path]) -> ExampleSets:
         import numpy as np
 
-        from dialeval.training.examples.engagement import load_engagement, matched_pairs
+        from dialeval.training.examples.engagement import (
+            at_most_of_each,
+            load_engagement,
+            matched_pairs,
+        )
         from dialeval.training.examples.pair_corpus import ExampleSets
 
         found = load_engagement(data)
@@ -368,13 +369,7 @@ class MmeEngagement(TextJudge):
             """Returns pairs, or for labels single responses of each source, each once."""
             if self.target == "order":
                 return pairs(among, count, generator)
-            taken: Counter[str] = Counter()
-            kept = []
-            for place in generator.permutation(len(among)).tolist():
-                taken[among[place].source] += 1
-                if not count or taken[among[place].source] <= count:
-                    kept.append(among[place])
-            return _examples(kept)
+            return _examples(at_most_of_each(among, count, generator))
 
         def of_epoch(epoch: int) -> list[Example]:
             return some(found.train, self.per_source, np.random.default_rng([self.seed, epoch]))
@@ -475,7 +470,7 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedMaskedLM:
         from dialeval.models.source import Models
-        from dialeval.training.examples.pair_corpus import WHOLE, load_pairs
+        from dialeval.training.examples.pair_corpus import WHOLE, always_drawn, load_pairs
         from dialeval.training.learners.language_models import MaskedLMLearner
 
         corpus = load_pairs(data, "last", words=WHOLE)
@@ -484,8 +479,8 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
         }
         seen = {text for texts in texts_of.values() for text in texts}
         learned = [text for text in corpus.responses(corpus.train) if text not in seen]
-        learned = draw(learned, self.responses)
-        measured = {split: draw(texts, self.held_out) for split, texts in texts_of.items()}
+        learned = always_drawn(learned, self.responses)
+        measured = {split: always_drawn(texts, self.held_out) for split, texts in texts_of.items()}
         progress.say(f"{corpus.name}: {len(learned):,} responses to learn from")
         network, tokenizer = self.new_network()
         learner = MaskedLMLearner(network, tokenizer, learned, measured["validation"], self)
@@ -510,13 +505,10 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
     def new_network(self) -> tuple[MaskedNetwork, Any]:
         """Returns an encoder with its head, or a new one where it has none; adapters if there is a
         rank."""
-        import torch
-
         from dialeval.models.masked_lm import load_network
         from dialeval.networks.low_rank import add_low_rank
 
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed):
             network, tokenizer = load_network(self.model)
         if tokenizer.mask_token_id is None:
             raise UsageError(
@@ -551,13 +543,3 @@ class MmeSpecificity(AdapterRecipe[PreparedMaskedLM]):
                 scores[f"perplexity on {name}, {how}"] = math.exp(-mean)
                 scores[f"accuracy on {name}, {how}"] = right
         return Measures(scores)
-
-
-def draw(texts: list[str], most: int | None) -> list[str]:
-    """Always the same ones: the seed of a training decides how it learns, not from what."""
-    import numpy as np
-
-    if most is None or len(texts) <= most:
-        return texts
-    chosen = np.random.default_rng(0).permutation(len(texts))[:most]
-    return [texts[i] for i in np.sort(chosen)]

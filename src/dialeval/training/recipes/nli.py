@@ -24,6 +24,7 @@ from dialeval.training.recipe import (
     epochs_option,
     held_out_option,
     precision_option,
+    seeded,
 )
 
 if TYPE_CHECKING:
@@ -188,7 +189,6 @@ class Inference(AdapterRecipe[PreparedInference]):
 
     def load_with_head(self, rank: int, alpha: int) -> tuple[Any, Any]:
         """Loads an encoder with a new head of three outputs, and adapters if there is a rank."""
-        import torch
         from transformers import AutoModelForSequenceClassification
 
         from dialeval.model_store.locate import locate, ready
@@ -204,8 +204,7 @@ class Inference(AdapterRecipe[PreparedInference]):
                 " no adapter. See: dialeval models"
             )
         ready(found)
-        with silence(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with silence(), seeded(self.seed):
             model, loaded = AutoModelForSequenceClassification.from_pretrained(
                 found.directory,
                 dtype="float32",

@@ -47,6 +47,7 @@ from dialeval.training.recipe import (
     Settings,
     epochs_option,
     patience_option,
+    seeded,
     settings_of,
 )
 
@@ -106,8 +107,6 @@ class Ruber(Recipe[PreparedRuber]):
         return settings_of(self)
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedRuber:
-        import torch
-
         from dialeval.models.pair_scorer import RuberConfig
         from dialeval.models.source import Models
         from dialeval.training.examples.pair_corpus import WHOLE, load_pairs
@@ -133,8 +132,7 @@ class Ruber(Recipe[PreparedRuber]):
                 f"warning: {self.model} has no vector for {unknown:,} of {read:,} words: little can"
                 " be learned. If it is another language, name word vectors of it with --model."
             )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed):
             network = config.network()
         return PreparedRuber(
             RuberLearner(network, numbers, corpus.train, corpus.validation, self),

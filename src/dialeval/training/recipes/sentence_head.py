@@ -24,6 +24,7 @@ from dialeval.training.recipe import (
     Settings,
     epochs_option,
     patience_option,
+    seeded,
 )
 
 if TYPE_CHECKING:
@@ -114,8 +115,6 @@ class SentenceHead(Recipe[PreparedHead]):
         )
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedHead:
-        import torch
-
         from dialeval.models.sentence_head import SentenceHeadConfig
         from dialeval.training.learners.sentence_head import TextVectors
 
@@ -129,8 +128,7 @@ class SentenceHead(Recipe[PreparedHead]):
         config = SentenceHeadConfig(
             self.name, self.model, self.head, vectors.dimensions, self.units, self.turns
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed):
             network = config.network(self.dropout)
         learner = self.learner()(
             network,
@@ -200,11 +198,13 @@ class SentenceHead(Recipe[PreparedHead]):
 
     def measured(self, name: str, examples: Sequence[Example], logits: Any) -> dict[str, float]:
         """Returns what is reported of a set, by the names of the card."""
-        import torch
+        from dialeval.training.learners.sentence_head import (
+            accuracy,
+            area_under_curve,
+            targets_of,
+        )
 
-        from dialeval.training.learners.sentence_head import accuracy, area_under_curve
-
-        targets = torch.tensor([example.target for example in examples])
+        targets = targets_of(examples)
         return {
             f"accuracy on {name} ({len(examples):,} examples)": accuracy(logits, targets),
             f"AUC on {name}": area_under_curve(logits, targets),

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from dialeval.errors import UsageError
 from dialeval.options import option
-from dialeval.training.recipe import Measures, Prepared, Progress, Recipe, Settings, held_out_option
+from dialeval.training.recipe import (
+    Measures,
+    Prepared,
+    Progress,
+    Recipe,
+    Settings,
+    held_out_option,
+    seeded,
+)
 
 if TYPE_CHECKING:
     from dialeval.training.learners.seq2seq import Preset, ReplyPair, Seq2SeqLearner
@@ -101,8 +109,6 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
         return self.chosen().settings
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedSeq2Seq:
-        import torch
-
         from dialeval.training.examples.corpora import load_unrated
         from dialeval.training.learners.seq2seq import (
             Seq2SeqLearner,
@@ -137,8 +143,7 @@ class ReplyRecipe(Recipe[PreparedSeq2Seq]):
             raise UsageError(
                 f"{corpus.name}: --apart-from {self.apart_from} leaves no pair to learn from"
             )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed):
             network = preset.architecture.build(
                 tokenizer, options.history_tokens, options.reply_tokens
             )

@@ -22,6 +22,7 @@ from dialeval.training.recipe import (
     epochs_option,
     patience_option,
     schedule_option,
+    seeded,
 )
 
 if TYPE_CHECKING:
@@ -84,8 +85,6 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
         self, sets: ExampleSets, config: TextJudgeConfig | TwinJudgeConfig
     ) -> JudgeLearner[Any, Any]:
         """Makes an encoder with a new head, and adapters if there is a rank."""
-        import torch
-
         from dialeval.models.text_judge import (
             TextJudgeNetwork,
             TwinJudgeConfig,
@@ -100,8 +99,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
             add_low_rank(encoder, config.rank, config.alpha, self.seed)
         network: Any
         kind: Any
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed):
             if isinstance(config, TwinJudgeConfig):
                 network, kind = TwinJudgeNetwork(encoder), TwinJudgeLearner
             else:
@@ -155,7 +153,7 @@ class TextJudge(AdapterRecipe[PreparedJudge]):
         self, name: str, examples: Sequence[Example], logits: Any
     ) -> tuple[str, float | None]:
         """Returns what is reported of a set, by the name of the card."""
-        from dialeval.training.learners.text_judge import accuracy, targets_of
+        from dialeval.training.learners.sentence_head import accuracy, targets_of
 
         value = accuracy(logits, targets_of(examples))
         return f"accuracy on {name} ({len(examples):,} examples)", value

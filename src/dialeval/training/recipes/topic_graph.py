@@ -37,16 +37,13 @@ from dialeval.training.recipe import (
     epochs_option,
     patience_option,
     schedule_option,
+    seeded,
     settings_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from dialeval.models.topic_graph import TopicGraphConfig
     from dialeval.training.learners.topic_graph import TopicData, TopicGraphLearner
-    from dialeval.training.recipe import Progress
 
 
 @dataclass
@@ -142,8 +139,6 @@ class MmeTopic(Recipe[PreparedTopics]):
         return TopicGraphLearner
 
     def prepare(self, data: Sequence[Path], progress: Progress) -> PreparedTopics:
-        import torch
-
         from dialeval.models.source import Models
         from dialeval.models.tagger import make_tagger
         from dialeval.training.examples.pair_vectors import load_word_vectors
@@ -156,8 +151,7 @@ class MmeTopic(Recipe[PreparedTopics]):
         topics = load_topics(data, config, table, concepts, self.pairs, progress)
         topics = self.with_texts(topics, config, progress)
         corpus = topics.corpus
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed):
             network = config.network(self.dropout)
         learner = self.learner_class()(
             network, topics.tables, topics.train, topics.validation, self
@@ -229,8 +223,6 @@ class Grade(MmeTopic):
         )
 
     def judge_config(self, dimensions: int, graph: str) -> TopicGraphConfig:
-        from dataclasses import asdict
-
         from dialeval.models.source import Models
         from dialeval.models.text_judge import load_encoder
         from dialeval.models.topic_graph import GradeConfig
