@@ -58,7 +58,7 @@ def test_python_looks_for_no_garbage_while_the_code_of_a_model_is_imported(tmp_p
     code = "import gc\nmade = [[] for _ in range(200_000)]\nuncollected = gc.get_count()[0]"
     (tmp_path / "many_objects.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    assert source._named("many_objects:uncollected") >= 200_000
+    assert source._named("many_objects:uncollected") > 100_000
     assert gc.isenabled()
 
 
