@@ -7,17 +7,12 @@ import errno
 import gc
 import sys
 
-OBJECTS_BEFORE_COLLECTION = 10_000
-"""How many objects may be made before Python looks for garbage; its own number is 700."""
-
 
 def main() -> None:
     """Runs a verb; exits 0 on success, 1 on a failed job, 2 on bad usage or bad input."""
     from dialeval.cli.app import app_for
     from dialeval.errors import DialevalError
 
-    # An import leaves no garbage, and Python would look for it hundreds of times while torch comes.
-    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
     # Python would look through all that torch made, several times, only to end: as long as half a
     # second. What is frozen is left out.
     atexit.register(gc.freeze)

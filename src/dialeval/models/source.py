@@ -5,7 +5,6 @@ Nothing is fetched here. A model that is not on this machine is an error that sa
 
 from __future__ import annotations
 
-import gc
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -155,25 +154,11 @@ def check_trained_for(name: str, metric: str) -> None:
     )
 
 
-@contextmanager
-def _no_search_for_garbage() -> Iterator[None]:
-    """An import leaves no garbage, and that of torch takes a sixth longer if Python looks for it
-    two hundred times."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def _named(loader: str) -> Any:
     """Returns the function of a name `module:function`."""
     module, _, function = loader.partition(":")
     try:
-        with _no_search_for_garbage():
-            return getattr(importlib.import_module(module), function)
+        return getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("dialeval"):
             raise
