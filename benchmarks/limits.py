@@ -1,6 +1,7 @@
 """The limits of this machine, and how near the language model and the answer cache come to them.
 
 python benchmarks/limits.py
+python benchmarks/limits.py --encoder     # the same of MiniLM, and where its time goes
 python benchmarks/limits.py --products    # how fast the products of the embedded models can be
 """
 
@@ -12,11 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from contests import example_dialogues
+from contests import example_dialogues, example_pairs
 
-from dialeval.question import Embed
+from dialeval.question import Embed, TokenMatch
 from dialeval.registry import make_metric
 from dialeval.sample import Sample
 
@@ -60,14 +62,94 @@ def measure_limits(samples: Sequence[Sample], model: str = "smollm2-135m") -> Li
     )
 
 
-def matmul_flops(size: int = 2048) -> float:
+@dataclass(frozen=True)
+class EncoderLimits:
+    """Shares of the processor time of one thread. `at_least` is what the products with weights
+    would take at the speed of a large product, `products` what they took."""
+
+    tokens_computed: int
+    tokens_necessary: int
+    at_least: float
+    products: float
+    attention: float
+    network: float
+    tokenizer: float
+
+
+def measure_encoder(pairs: Sequence[tuple[str, str]], model: str = "minilm-l6") -> EncoderLimits:
+    """With the questions of BERTScore about these pairs."""
+    import torch
+
+    from dialeval.model_store.locate import locate
+    from dialeval.models.encoder import load
+
+    encoder = load(locate(model).directory, device="cpu")
+    network, functional = encoder._model, torch.nn.functional
+    spent: dict[str, float] = {}
+    tokens: list[int] = []
+
+    def timed(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any, **options: Any) -> Any:
+            started = time.process_time()
+            try:
+                return work(*given, **options)
+            finally:
+                spent[name] = spent.get(name, 0.0) + time.process_time() - started
+
+        return run
+
+    network.embeddings.register_forward_pre_hook(lambda _, given: tokens.append(len(given[0])))
+    questions = [TokenMatch(model, one, other) for one, other in pairs]
+    texts = {text for pair in pairs for text in pair}
+    necessary = sum(len(one.ids) for one in encoder._tokenize(list(texts), encoder.limit))
+    weights = sum(layer.weight.numel() for layer in linear_layers(network.encoder))
+    list(encoder.answer(questions[:32]))
+    parts = {
+        (network, "forward"): timed("network", network.forward),
+        (encoder, "_tokenize"): timed("tokenizer", encoder._tokenize),
+        (functional, "linear"): timed("products", functional.linear),
+        (functional, "scaled_dot_product_attention"): timed(
+            "attention", functional.scaled_dot_product_attention
+        ),
+    }
+    before = {(owner, name): getattr(owner, name) for owner, name in parts}
+    spent.clear()
+    tokens.clear()
+    peak = max(matmul_flops(clock=time.process_time) for _ in range(3))
+    started = time.process_time()
+    try:
+        for (owner, name), work in parts.items():
+            setattr(owner, name, work)
+        list(encoder.answer(questions))
+    finally:
+        for (owner, name), work in before.items():
+            setattr(owner, name, work)
+    whole = time.process_time() - started
+    return EncoderLimits(
+        tokens_computed=sum(tokens),
+        tokens_necessary=necessary,
+        at_least=2 * weights * sum(tokens) / peak / whole,
+        products=spent["products"] / whole,
+        attention=spent["attention"] / whole,
+        network=spent["network"] / whole,
+        tokenizer=spent["tokenizer"] / whole,
+    )
+
+
+def linear_layers(network: Any) -> list[Any]:
+    import torch
+
+    return [layer for layer in network.modules() if isinstance(layer, torch.nn.Linear)]
+
+
+def matmul_flops(size: int = 2048, clock: Callable[[], float] = time.perf_counter) -> float:
     """Floating-point operations per second of one large 32-bit product."""
     import torch
 
     first, second = torch.randn(size, size), torch.randn(size, size)
-    started = time.perf_counter()
+    started = clock()
     torch.mm(first, second)
-    return 2 * size**3 / (time.perf_counter() - started)
+    return 2 * size**3 / (clock() - started)
 
 
 SHAPES = {
@@ -128,7 +210,19 @@ def cache_hits_per_second(answers: int = 20_000) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--products", action="store_true", help="measure single products only")
-    if parser.parse_args().products:
+    parser.add_argument("--encoder", action="store_true", help="measure the encoder only")
+    arguments = parser.parse_args()
+    if arguments.encoder:
+        encoder = measure_encoder(example_pairs(300))
+        print(
+            f"MiniLM computed {encoder.tokens_computed:,} tokens; {encoder.tokens_necessary:,} are"
+            f" necessary.\nShares of processor time: network {encoder.network:.0%} (products with"
+            f" weights {encoder.products:.0%}, at the speed of a large product"
+            f" {encoder.at_least:.0%}; attention {encoder.attention:.0%}), tokenizer"
+            f" {encoder.tokenizer:.0%}."
+        )
+        return
+    if arguments.products:
         for name, (ours, numpys) in product_rates().items():
             print(f"{name:<20} torch {ours:6.1f} GFLOP/s  numpy {numpys:6.1f} GFLOP/s")
         return

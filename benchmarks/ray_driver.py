@@ -1,6 +1,7 @@
-"""What does the process keep that starts a run on Ray? Ray itself is left out, and so is the input.
+"""What does the process keep that starts a run on Ray? There is no input, and by default no Ray.
 
     python benchmarks/ray_driver.py 100000 1000000 10000000
+    python benchmarks/ray_driver.py --ray 10000 100000 1000000 10000000
 
 Plans runs of so many made-up samples (`RayJob._plan`: the tasks of `engine/ray_reading.py` read,
 join, look for ids that occur twice, make the digests of blocks). A stand-in for Ray runs every
@@ -12,12 +13,16 @@ of the engine keeps, without what Ray itself needs for each task and result:
     held       results of any size that it knew at one time, at most
     plan       the finished plan, in bytes of a pickle; for each block, there is a line in it
 
+With `--ray`, the same plans are made on a cluster of this machine, of two workers, and the columns
+are the resident memory of this process after each plan, and seconds of CPU of this process alone.
+
 A sample is a stand-in, too (an id and a digest), 6,000 of them are a piece: 4 MB of short chats.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import pickle
 import random
 import tempfile
@@ -29,7 +34,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from dialeval.engine.ray_job import RayJob
+from dialeval.engine.ray import cluster
+from dialeval.engine.ray_job import Plan, RayJob
 from dialeval.registry import make_metrics
 
 SMALL = 100 * 1024
@@ -173,30 +179,59 @@ class Division:
         assert not twice
 
 
+def planned(samples: int, folder: Path, stand_in: StandIn | None = None) -> Plan:
+    job = RayJob(folder / "run", make_metrics(["length"]), division=Division(), piece=1 << 22)
+    if stand_in is not None:
+        job._ray = stand_in
+    job._workers = 2
+    plan = job._plan(samples, job._ray.put(job._settings()), b"job", reading_only=True)
+    assert sum(plan.rows) == samples
+    return plan
+
+
 def measure(samples: int, folder: Path) -> str:
     kept = Kept(folder)
-    job = RayJob(folder / "run", make_metrics(["length"]), division=Division(), piece=1 << 22)
-    job._ray = StandIn(kept)
-    job._workers = 2
     started = time.process_time()
-    plan = job._plan(samples, job._settings(), b"job", reading_only=True)
+    plan = planned(samples, folder, StandIn(kept))
     seconds = time.process_time() - started
     size = len(pickle.dumps(plan))
-    assert sum(plan.rows) == samples
     return (
         f"| {samples:,} | {kept.most_bytes / 1e6:.2f} | {kept.most_refs:,} | {size / 1e6:.2f}"
         f" | {len(plan.rows):,} | {seconds:.0f} |"
     )
 
 
+def resident() -> float:
+    """Megabytes of this process now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def measure_on_ray(samples: int, folder: Path) -> str:
+    started = time.process_time()
+    planned(samples, folder)
+    seconds = time.process_time() - started
+    return f"| {samples:,} | {resident():.0f} | {seconds:.2f} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("samples", type=int, nargs="+")
-    print("| samples | results, MB | held | plan, MB | blocks | CPU s with all tasks |")
-    print("|---:|---:|---:|---:|---:|---:|")
-    for samples in parser.parse_args().samples:
-        with tempfile.TemporaryDirectory() as folder:
-            print(measure(samples, Path(folder)), flush=True)
+    parser.add_argument("--ray", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if arguments.ray:
+            print("| samples | resident, MB | CPU s |")
+            print("|---:|---:|---:|")
+            with cluster(workers=2):
+                planned(ROWS, folder)  # imports, and the first processes
+                for samples in arguments.samples:
+                    print(measure_on_ray(samples, folder), flush=True)
+            return
+        print("| samples | results, MB | held | plan, MB | blocks | CPU s with all tasks |")
+        print("|---:|---:|---:|---:|---:|---:|")
+        for samples in arguments.samples:
+            print(measure(samples, folder), flush=True)
 
 
 if __name__ == "__main__":

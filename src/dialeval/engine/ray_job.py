@@ -42,6 +42,7 @@ from dialeval.engine.ray_reading import (
     Scanned,
     Settings,
     Spooled,
+    divided,
     joined,
     repeated,
     scan,
@@ -108,35 +109,49 @@ class Seat:
 
 @dataclass(frozen=True)
 class Heap:
-    """What was found in consecutive pieces: digests, those without names, tables of ids."""
+    """What was found in consecutive pieces (`Found`), in the memory of the cluster."""
 
     level: int
     pieces: int
     rows: int
+    found: Any
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A heap that was taken apart: digests, those without names, tables of ids."""
+
+    pieces: int
     refs: Sequence[Any]
 
 
 class Heaps:
     """What scans found, in order, in the memory of the cluster.
 
-    Ray keeps a result of less than 100 kB in the process that asked for it, so that the digests and
-    ids of many small pieces would all be here. Eight results are therefore joined by a task, again
-    and again, and what is here for a time are the last few.
+    Each result costs this process some bytes, and Ray as many again for the task that it would
+    repeat if the result was lost. Eight results are therefore joined by a task, again and again,
+    and what is known here is a heap for half a million samples, and the last few.
     """
 
     def __init__(self, task: Any) -> None:
         self._task = task
         self.all: list[Heap] = []
 
-    def add(self, rows: int, refs: Sequence[Any]) -> None:
-        self.all.append(Heap(0, 1, rows, refs))
+    def add(self, rows: int, found: Any) -> None:
+        self.all.append(Heap(0, 1, rows, found))
         while len(last := self.all[-JOINS:]) == JOINS:
             level, together = last[0].level, sum(heap.rows for heap in last)
             if together > HEAP or any(heap.level != level for heap in last):
                 return
-            found = self._task.remote(*(ref for heap in last for ref in heap.refs))
             pieces = sum(heap.pieces for heap in last)
-            self.all[-JOINS:] = [Heap(level + 1, pieces, together, found)]
+            joined = self._task.remote(*(heap.found for heap in last))
+            self.all[-JOINS:] = [Heap(level + 1, pieces, together, joined)]
+
+    def parts(self, task: Any) -> list[Parts]:
+        """Takes all heaps apart, and lets go of them."""
+        parts = [Parts(heap.pieces, task.remote(heap.found)) for heap in self.all]
+        self.all.clear()
+        return parts
 
 
 @dataclass
@@ -258,8 +273,7 @@ class RayJob(Job):
     def _plan(
         self, samples: Iterable[Sample], told: Any, label: bytes, reading_only: bool = False
     ) -> Plan:
-        divided = self._division is not None
-        if not divided:
+        if self._division is None:
             pieces: list[Any] = self._spool(samples)
         else:
             pieces = self._division.divide(samples, self._piece)
@@ -267,19 +281,21 @@ class RayJob(Job):
             measured = self._in_turn(self._task(_measure), ((piece,) for piece in open_ends))
             spans = [next(measured) if piece.to_measure else None for piece in pieces]
             pieces = self._division.place(pieces, spans)
-        shares = min(SHARES, 2 * self._workers, len(pieces)) if divided else 0
-        read = self._task(scan, num_returns=3 + shares)
-        heaps = Heaps(self._task(joined, num_returns=2 + shares))
-        found: list[Scanned] = []
-        for scanned, *refs in self._in_turn(
-            read, ((told, number, piece, shares) for number, piece in enumerate(pieces)), first=True
+        shares = 0 if self._division is None else min(SHARES, 2 * self._workers, len(pieces))
+        heaps = Heaps(self._task(joined))
+        scans: list[Scanned] = []
+        for scanned, found in self._in_turn(
+            self._task(scan, num_returns=2),
+            ((told, number, piece, shares) for number, piece in enumerate(pieces)),
+            first=True,
         ):
-            found.append(scanned)
-            heaps.add(scanned.rows, refs)
+            scans.append(scanned)
+            heaps.add(scanned.rows, found)
             self._read += scanned.rows
             self._progress(0, self._read)
-        left_out = self._left_out(samples, pieces, found, heaps.all) if divided else {}
-        return self._blocks(pieces, found, heaps.all, left_out, label, reading_only)
+        parts = heaps.parts(self._task(divided, num_returns=2 + shares))
+        left_out = self._left_out(samples, pieces, scans, parts) if self._division else {}
+        return self._blocks(pieces, scans, parts, left_out, label, reading_only)
 
     def _spool(self, samples: Iterable[Sample]) -> list[Piece]:
         """Puts samples that only this process has where workers can read them."""
@@ -295,20 +311,20 @@ class RayJob(Job):
         self,
         samples: Iterable[Sample],
         pieces: Sequence[Piece],
-        found: Sequence[Scanned],
-        heaps: Sequence[Heap],
+        scans: Sequence[Scanned],
+        parts: Sequence[Parts],
     ) -> dict[int, set[int]]:
         """Returns the rows of each piece whose id occurred before; tells what is wrong with the
         input as one pass over it would have."""
         group = self._task(repeated)
-        tables = (heap.refs[2:] for heap in heaps)
+        tables = (own.refs[2:] for own in parts)
         shares = [group.remote(*share) for share in zip(*tables, strict=True)]
         twice = [
             self._division.Twice(row["piece"], row["row"], row["line"], row["id"])
             for share in shares
             for row in self._get(share).to_pylist()
         ]
-        self._division.gather(samples, pieces, [one.report for one in found], twice)
+        self._division.gather(samples, pieces, [one.report for one in scans], twice)
         rows: dict[int, set[int]] = {}
         for one in twice:
             rows.setdefault(one.piece, set()).add(one.row)
@@ -317,8 +333,8 @@ class RayJob(Job):
     def _blocks(
         self,
         pieces: Sequence[Any],
-        found: Sequence[Scanned],
-        heaps: Sequence[Heap],
+        scans: Sequence[Scanned],
+        parts: Sequence[Parts],
         left_out: Mapping[int, set[int]],
         label: bytes,
         reading_only: bool,
@@ -327,8 +343,8 @@ class RayJob(Job):
         there = {} if reading_only else self.directory.blocks()
         plan = Plan()
         self._read = 0
-        with closing(self._digests(found, heaps, left_out, label)) as digests:
-            for number, scanned in enumerate(found):
+        with closing(self._digests(scans, parts, left_out, label)) as digests:
+            for number, scanned in enumerate(scans):
                 self._any_order += scanned.order
                 left, before = left_out.get(number, set()), 0
                 for source, rows in scanned.sources:
@@ -346,8 +362,8 @@ class RayJob(Job):
 
     def _digests(
         self,
-        found: Sequence[Scanned],
-        heaps: Sequence[Heap],
+        scans: Sequence[Scanned],
+        parts: Sequence[Parts],
         left_out: Mapping[int, set[int]],
         label: bytes,
     ) -> Generator[Any, None, None]:
@@ -356,16 +372,16 @@ class RayJob(Job):
 
         def calls() -> Iterator[Sequence[Any]]:
             piece = 0
-            for heap in heaps:
+            for own in parts:
                 sources: list[int] = []
                 rows: list[int] = []
                 before = 0
-                for number in range(piece, piece + heap.pieces):
-                    sources += [count for _, count in found[number].sources]
+                for number in range(piece, piece + own.pieces):
+                    sources += [count for _, count in scans[number].sources]
                     rows += [before + row for row in sorted(left_out.get(number, ()))]
-                    before += found[number].rows
-                piece += heap.pieces
-                yield sources, rows, heap.refs[0], heap.refs[1] if rows else b""
+                    before += scans[number].rows
+                piece += own.pieces
+                yield sources, rows, own.refs[0], own.refs[1] if rows else b""
 
         try:
             for own, less in self._in_turn(digester.blocks, calls()):

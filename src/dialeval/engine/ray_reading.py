@@ -2,6 +2,7 @@
 
     scan     reads a piece of the input: digests, ids, what is wrong with it
     joined   makes one of what several scans found
+    divided  takes that apart for those who need a part of it
     repeated finds ids that occur twice, in the share of all ids that has the same hash
     Digester makes the digests of blocks and of all samples from the digests of samples
 
@@ -35,6 +36,12 @@ DIGEST = 32
 
 JOINS = 8
 """What several scans found that `joined` makes one of."""
+
+APART = 100 << 10
+"""Ray keeps a smaller result in the process that asked for it (`max_direct_call_object_size`), and
+copies it into each task that reads it. These copies stay there as long as Ray might have to repeat
+the task. So what a scan finds is made larger than that: then it lies in the memory of the
+cluster."""
 
 
 class Piece(Protocol):
@@ -119,9 +126,24 @@ class Scanned:
     report: Any
 
 
-def scan(settings: Settings, number: int, piece: Piece, shares: int) -> tuple[Any, ...]:
-    """Returns `Scanned`, the digests of the samples, those without names, and the ids in so many
-    tables by their hash."""
+@dataclass(frozen=True)
+class Found:
+    """The digests of consecutive samples, those without names, and the ids in tables by their
+    hash."""
+
+    digests: bytes
+    judged: bytes
+    ids: tuple[pa.Table, ...]
+    padding: bytes
+
+    @classmethod
+    def of(cls, digests: bytes, judged: bytes, ids: Sequence[pa.Table]) -> Found:
+        padding = bytes(max(0, APART - len(digests) - len(judged)))
+        return cls(digests, judged, tuple(ids), padding)
+
+
+def scan(settings: Settings, number: int, piece: Piece, shares: int) -> tuple[Scanned, Found]:
+    """Reads a piece; its ids come in so many tables."""
     reading = piece.reading()
     digests, judged = bytearray(), bytearray()
     order = 0
@@ -156,7 +178,7 @@ def scan(settings: Settings, number: int, piece: Piece, shares: int) -> tuple[An
         spool()
     tables = [_table_of_ids(number, share) for share in found]
     scanned = Scanned(tuple(sources), rows, order, reading.report)
-    return scanned, bytes(digests), bytes(judged), *tables
+    return scanned, Found.of(bytes(digests), bytes(judged), tables)
 
 
 def _table_of_ids(number: int, ids: Sequence[tuple[str, int, int]]) -> pa.Table:
@@ -172,16 +194,21 @@ def _table_of_ids(number: int, ids: Sequence[tuple[str, int, int]]) -> pa.Table:
     )
 
 
-def joined(*found: Any) -> tuple[Any, ...]:
-    """Returns what several scans found as if one had: each gives its digests, those without names,
-    and its tables of ids."""
+def joined(*found: Found) -> Found:
+    """Returns what several scans found as if one had."""
     import pyarrow as pa
 
-    digests, judged, *tables = (
-        found[place :: len(found) // JOINS] for place in range(len(found) // JOINS)
+    shares = zip(*(one.ids for one in found), strict=True)
+    return Found.of(
+        b"".join(one.digests for one in found),
+        b"".join(one.judged for one in found),
+        [pa.concat_tables(share).combine_chunks() for share in shares],
     )
-    ids = [pa.concat_tables(share).combine_chunks() for share in tables]
-    return b"".join(digests), b"".join(judged), *ids
+
+
+def divided(found: Found) -> tuple[Any, ...]:
+    """Returns the digests, those without names, and each table of ids as a result of its own."""
+    return found.digests, found.judged, *found.ids
 
 
 def repeated(*tables: pa.Table) -> pa.Table:
