@@ -10,7 +10,6 @@ import pytest
 import dialeval
 from dialeval.errors import UsageError
 from dialeval.metrics.usr import Usr
-from dialeval.model_store.presets import TRAINED
 from dialeval.question import Judge, MaskedLikelihood
 from dialeval.registry import make_metric
 from dialeval.sample import Sample, Turn
@@ -45,17 +44,10 @@ def test_dyna_eval_reads_a_dialogue_whole():
         assert metric.score(nothing, []).value is None
 
 
-@pytest.mark.parametrize("use", TRAINED["default"])
-def test_a_metric_without_an_embedded_judge_says_how_to_train_one(use):
-    with pytest.raises(UsageError, match=rf"comes with dialeval. Train one: dialeval train {use} "):
-        dialeval.score([Sample("s", (Turn("hi"),), "fine")], [use])
-
-
-@pytest.mark.parametrize("preset", ["default", "large", "paper"])
-@pytest.mark.parametrize("use", TRAINED["default"])
-def test_every_preset_names_the_command_that_trains_it(use, preset):
+@pytest.mark.parametrize("use", [*JUDGED, "dyna-eval", "flow-score"])
+def test_the_papers_preset_names_the_command_that_trains_it(use):
     with pytest.raises(UsageError, match=rf"Train one: dialeval train {use} --data .*:model=DIR"):
-        make_metric(use, preset)
+        make_metric(use, "paper")
 
 
 def test_the_papers_usr_hides_word_pieces_one_by_one():

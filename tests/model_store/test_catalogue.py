@@ -41,8 +41,8 @@ def test_default_models_stand_in_one_place() -> None:
     for name in METRICS.names():
         for field in option_fields(METRICS.get(name)):
             if use := field.metadata["use"]:
-                trained = use if use in TRAINED["default"] else PRESETS["paper"].get(use, "")
-                assert field.default == PRESETS["default"].get(use, trained)
+                served = {**PRESETS["paper"], **PRESETS["default"]}
+                assert field.default == served.get(use, "")
             else:
                 assert field.default not in CATALOGUE, f"{name}: {field.name}"
 

@@ -27,7 +27,7 @@ from dialeval.model_store.catalogue import (
     find_entry,
 )
 from dialeval.model_store.hub import commit_of, damaged, find_snapshot, parse_hub
-from dialeval.model_store.presets import PRESETS, TRAINED
+from dialeval.model_store.presets import PRESETS
 from dialeval.model_store.scorer_directory import read_scorer, scorer_base
 from dialeval.model_store.store import (
     RECORD,
@@ -92,11 +92,6 @@ def locate(name: str) -> Located:
         )
     if os.sep in name:
         raise UsageError(f"{name}: no such directory.")
-    if command := TRAINED["default"].get(name):
-        raise UsageError(
-            f"no model for {name!r} comes with dialeval. Train one: {command}, then name its"
-            " directory: -m METRIC:OPTION=DIR. See: dialeval metrics METRIC"
-        )
     if ON_SERVERS.match(name):
         raise UsageError(
             f"no model {name!r} on this machine. A model on a server is named openai:URL#{name},"

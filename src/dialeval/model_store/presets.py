@@ -47,6 +47,8 @@ _DEFAULT: Mapping[str, str] = {
     "grade": "grade-minilm-l6",
     "deb": "deb-minilm-l6",
     "maude": "maude-minilm-l6",
+    "dyna-eval": "dyna-eval-minilm-l6",
+    "flow-score": "flow-score-minilm-l6",
     "judge": "judge-minilm-l6",
     "tagger": "spacy-en-sm",
     COMPOSITION: "mme-crs",
@@ -87,9 +89,8 @@ follow-ups        FULL, follow-up-contrast
 dialogue-lm       FED
 nli               contradictions between answers: consistency
 encoder           the states of an encoder: PONE, BERT-RUBER, Deep AM-FM
-ruber, bert-ruber, pone, mme-*, grade, deb, maude, usr-*, predictive-engage   the scorers of these
-                  metrics; those of the papers are not public
-dyna-eval, flow-score   the same; none is embedded
+ruber, bert-ruber, pone, mme-*, grade, deb, maude, dyna-eval, flow-score, usr-*, predictive-engage
+                  the scorers of these metrics; those of the papers are not public
 mme-specificity   the masked language model of specificity: BERT brings its own head
 dialogrpt         feedback on Reddit: DialogRPT; nothing embedded takes its place
 sentence-encoder  diversity; what the judges of MME-CRS start from
@@ -109,14 +110,7 @@ _FROZEN_BERT, _FROZEN_ROBERTA = "--model bert-base-uncased", "--model roberta-ba
 
 _DEB = "dialeval train deb --data dailydialog++ --data dailydialog"
 
-_NOT_EMBEDDED = {
-    "dyna-eval": "dialeval train dyna-eval --data dailydialog -o DIR",
-    "flow-score": "dialeval train flow-score --data dailydialog -o DIR",
-}
-
 TRAINED: Mapping[str, Mapping[str, str]] = {
-    "default": _NOT_EMBEDDED,
-    "large": {use: f"{command} --model mpnet-base" for use, command in _NOT_EMBEDDED.items()},
     "paper": {
         "ruber": "dialeval train ruber --data dailydialog -o DIR",
         "bert-ruber": "dialeval train bert-ruber --data dailydialog"
@@ -164,10 +158,9 @@ hidden one by one, a scale from the 25th to the 75th percentile."""
 def model_option(use: str, summary: str) -> Any:
     """Returns an option of a metric that names a model, by default the embedded one for this use.
 
-    What no embedded model serves has to be fetched (`FETCHED`) or trained: the default is then the
-    name of the use itself, and whoever asks it is told how to get one (`TRAINED`).
+    What no embedded model serves has to be fetched (`FETCHED`).
     """
-    return option(PRESETS["default"].get(use, FETCHED.get(use, use)), summary, use=use)
+    return option({**FETCHED, **PRESETS["default"]}[use], summary, use=use)
 
 
 def preset_models(preset: str) -> list[str]:

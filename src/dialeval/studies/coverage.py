@@ -194,10 +194,9 @@ TABLES = (
         "Table 2",
         "study full-table --set fed",
         "partial",
-        "eight of the twelve metrics run at once, DynaEval and FlowScore after dialeval train"
-        " dyna-eval and flow-score (-m dyna-eval:model=DIR), DialogRPT with a model of the hub;"
-        " QuestEval is quoted: it takes T5 models that ask and answer questions, which only the hub"
-        " has; the row of FULL needs BlenderBot-400M",
+        "ten of the twelve metrics run at once, DialogRPT with a model of the hub; QuestEval is"
+        " quoted: it takes T5 models that ask and answer questions, which only the hub has; the row"
+        " of FULL needs BlenderBot-400M",
     ),
     PaperTable(
         FULL,
