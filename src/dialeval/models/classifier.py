@@ -120,20 +120,26 @@ class Classifier:
         return logits.softmax(-1)[:, self._columns]
 
 
-def pad(batch: Sequence[Segmented], tokenizer: Any) -> Inputs:
+def padded(batch: Sequence[Segmented], padding: int) -> Inputs:
     """Token ids and segments as tensors; the padding is masked."""
     shape = (len(batch), max(len(ids) for ids, _ in batch))
     inputs = {
-        "input_ids": torch.full(shape, tokenizer.pad_token_id),
+        "input_ids": torch.full(shape, padding),
         "attention_mask": torch.zeros(shape, dtype=torch.long),
+        "token_type_ids": torch.zeros(shape, dtype=torch.long),
     }
-    if "token_type_ids" in tokenizer.model_input_names:
-        inputs["token_type_ids"] = torch.zeros(shape, dtype=torch.long)
     for row, (ids, types) in enumerate(batch):
         inputs["input_ids"][row, : len(ids)] = torch.tensor(ids)
         inputs["attention_mask"][row, : len(ids)] = 1
-        if "token_type_ids" in inputs:
-            inputs["token_type_ids"][row, : len(ids)] = torch.tensor(types)
+        inputs["token_type_ids"][row, : len(ids)] = torch.tensor(types)
+    return inputs
+
+
+def pad(batch: Sequence[Segmented], tokenizer: Any) -> Inputs:
+    """Pads for a network that takes segments only if its tokenizer names them."""
+    inputs = padded(batch, tokenizer.pad_token_id)
+    if "token_type_ids" not in tokenizer.model_input_names:
+        del inputs["token_type_ids"]
     return inputs
 
 

@@ -27,7 +27,7 @@ import torch
 from dialeval.errors import UsageError
 from dialeval.model_store.scorer_directory import field, load_tensors, not_these, read_scorer
 from dialeval.model_store.weights import replace_weights
-from dialeval.models.classifier import Segmented
+from dialeval.models.classifier import Segmented, padded
 from dialeval.models.loading import batches_by_length, choose_device, in_halves, token_ids
 from dialeval.models.text_judge import TOKENS_PER_BATCH, load_encoder
 from dialeval.networks.low_rank import add_low_rank, load_low_rank, merge_low_rank
@@ -178,21 +178,6 @@ class Reading:
             read.append((first + second, [0] * len(first) + [1] * len(second)))
             cut.append((lost, max(0, len(said) - self._response)))
         return read, cut
-
-
-def padded(batch: Sequence[Segmented], padding: int) -> dict[str, torch.Tensor]:
-    """Token ids and segments as tensors; the segments say where the answer is."""
-    shape = (len(batch), max(len(ids) for ids, _ in batch))
-    inputs = {
-        "input_ids": torch.full(shape, padding),
-        "attention_mask": torch.zeros(shape, dtype=torch.long),
-        "token_type_ids": torch.zeros(shape, dtype=torch.long),
-    }
-    for row, (ids, types) in enumerate(batch):
-        inputs["input_ids"][row, : len(ids)] = torch.tensor(ids)
-        inputs["attention_mask"][row, : len(ids)] = 1
-        inputs["token_type_ids"][row, : len(ids)] = torch.tensor(types)
-    return inputs
 
 
 def load(directory: Path, *, device: str = "auto") -> QualityJudge:

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from dialeval.errors import UsageError
-from dialeval.models.classifier import Segmented
-from dialeval.models.quality_judge import QualityNetwork, Reading, padded, taking_turns
+from dialeval.models.classifier import Segmented, padded
+from dialeval.models.quality_judge import QualityNetwork, Reading, taking_turns
 from dialeval.networks.low_rank import low_rank_tensors
 from dialeval.question import ASPECTS, NLI_LABELS
 from dialeval.training.card import SourceScores, score_source, word_count
