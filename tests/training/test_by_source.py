@@ -53,18 +53,11 @@ def test_where_length_says_everything_nothing_is_left_to_correlate() -> None:
 SHIPPED = Path(dialeval.__file__).parent / "adapters"
 OF_PEOPLE = {"judge-minilm-l6", "judge-mpnet"}
 WITHOUT_LABELS = {"smollm2-135m-dialogue"}
-NOT_YET = {"judge-corpus-minilm-l6", "judge-corpus-mpnet"}
-"""Trained before their recipe measured it: `scripts/measure_parts.py PART --write` adds it."""
 
 
 @pytest.mark.parametrize(
     "part",
-    sorted(
-        {path.parent.name for path in SHIPPED.glob("*/card.json")}
-        - OF_PEOPLE
-        - WITHOUT_LABELS
-        - NOT_YET
-    ),
+    sorted({path.parent.name for path in SHIPPED.glob("*/card.json")} - OF_PEOPLE - WITHOUT_LABELS),
 )
 def test_the_card_of_a_shipped_part_has_a_row_for_each_source(part: str) -> None:
     directory = SHIPPED / part
