@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,11 @@ TESTS = Path(__file__).parent
 # than they compute. Read by torch and numpy when they are first imported.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell starts background jobs with SIGINT ignored, and they hand this on to every program that a
+# test starts and stops with Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same code gets the same verdict, also on a busy machine. To look for new examples:
 # pytest --hypothesis-profile explore
