@@ -101,9 +101,8 @@ def areas_of_pairs(read: Reads, samples: Sequence[Sample]) -> tuple[float | None
 
 
 def held_out_of_decode(corpora: str, most: int | None) -> Sequence[InferencePair]:
-    pairs = load_inference_pairs(
-        NLI, ["mnli"]
-    )  # what is learned from beside DECODE changes nothing
+    # What is learned from beside DECODE changes nothing in what is held out of it.
+    pairs = load_inference_pairs(NLI, ["mnli"])
     with_decode = add_decode(pairs, NLI, [Path(name) for name in corpora.split(",")])
     return with_decode.at_most(most).held_out["decode"]
 

@@ -1,6 +1,7 @@
 """What do the learned parts know beyond the source and the length of a response?
 
     DIALEVAL_DATA=DIR python scripts/measure_parts.py [PART ...] [--data NAME ...] [--write]
+    DIALEVAL_DATA=DIR python scripts/measure_parts.py --people PART ...
 
 PART is the name of a shipped part or a directory of `dialeval train`; all shipped ones if left out.
 Each is measured on examples that it did not learn from, each source alone, and `--write` adds the
@@ -20,6 +21,9 @@ through the engine, whenever it was trained, and adds the table to its card (see
     judge-corpus       right and bad answers, by corpus, and answers that a language model rated
 
 A language model has no labels, so that its card has no such table.
+
+`--people` prints Spearman with people on the rated sets that are here, as a training does at its
+end.
 """
 
 from __future__ import annotations
@@ -57,6 +61,7 @@ from dialeval.sample import Turn
 from dialeval.training.card import (
     Card,
     SourceScores,
+    metric_agreement,
     score_examples,
     source_cells,
 )
@@ -68,6 +73,7 @@ from dialeval.training.learners.inference import (
     score_pairs,
 )
 from dialeval.training.learners.judge_corpus import held_out_answers, load_material, score_answers
+from dialeval.training.recipe import Progress
 from dialeval.training.recipes import find_recipe
 from dialeval.training.recipes.mme_judges import MmeEngagement, MmeFluency, MmeRelevance
 from dialeval.training.recipes.sentence_head import SentenceHead
@@ -117,6 +123,17 @@ def held_out_examples(
         found = recipe.example_sets(data).by_source
     generator = np.random.default_rng(0)
     return {source: drawn(own, per_source, generator) for source, own in found.items()}
+
+
+def agreement_with_people(model: str) -> Mapping[str, float | None]:
+    """Asks the metric that uses this part. A card has these numbers if the part was trained where
+    the sets were."""
+    directory = locate(model).directory
+    recipe = find_recipe(metric_of(directory))()
+    found = metric_agreement(recipe.metric, directory, recipe.rated, Progress())
+    if not found:
+        raise UsageError("no rated set is here: name their folder in DIALEVAL_DATA")
+    return found
 
 
 def add_to_card(directory: Path, found: Sequence[SourceScores]) -> Card:
@@ -209,7 +226,19 @@ def main() -> int:
     parser.add_argument("--data", action="append", type=Path, default=[])
     parser.add_argument("--per-source", type=int, default=PER_SOURCE)
     parser.add_argument("--write", action="store_true", help="add the table to the card")
+    parser.add_argument("--people", action="store_true", help="print Spearman with people instead")
     given = parser.parse_args()
+    if given.people and not given.parts:
+        parser.error("--people: name the parts")
+    if given.people:
+        for part in given.parts:
+            say(part)
+            rows = [
+                [name, f"{r:.3f}" if r is not None else "-"]
+                for name, r in agreement_with_people(part).items()
+            ]
+            print_table(["rated set", "Spearman"], rows, right=[1])
+        return 0
     for part in given.parts or sorted(place.name for place in SHIPPED.iterdir() if place.is_dir()):
         try:
             found = measure_part(part, given.data, per_source=given.per_source)
