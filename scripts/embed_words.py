@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dialeval.cli.terminal import counting_bar, say
-from dialeval.errors import DialevalError, UsageError
+from dialeval.cli.terminal import counting_bar, run_script, say
+from dialeval.errors import UsageError
 from dialeval.lexicon.conceptnet import load_conceptnet
 from dialeval.text import treebank_words
 from dialeval.training.examples.corpora import load_corpus
@@ -60,8 +60,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        raise SystemExit(main())
-    except DialevalError as error:
-        say(str(error), stderr=True, style="red")
-        raise SystemExit(error.exit_code) from None
+    run_script(main)

@@ -20,12 +20,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from dialeval.agreement.dstc10 import DEVELOPMENT_SETS
-from dialeval.cli.terminal import counting_bar, print_table, say
+from dialeval.cli.terminal import counting_bar, print_table, run_script, say
 from dialeval.compose.fitting import OURS, SCALES, FitOptions, find_quality_map, fit, fit_warnings
 from dialeval.compose.leave_one_out import fit_best, leave_each_out, try_on_new_sets
 from dialeval.compose.tables import card_text, method_lines, trial_lines, verdict, weight_lines
 from dialeval.datasets import DATASETS, find_dataset
-from dialeval.errors import DialevalError, UsageError
+from dialeval.errors import UsageError
 from dialeval.metrics.composition import SHIPPED, save_composition
 from dialeval.registry import make_metrics
 from dialeval.studies.rated_runs import SUB_METRICS, score_sets, unusable
@@ -122,8 +122,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        raise SystemExit(main())
-    except DialevalError as error:
-        say(str(error), stderr=True, style="red")
-        raise SystemExit(error.exit_code) from None
+    run_script(main)

@@ -37,10 +37,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dialeval.cli.terminal import print_table, say
+from dialeval.cli.terminal import print_table, run_script, say
 from dialeval.datasets.locate import find_dataset
 from dialeval.engine.answers import Answerer
-from dialeval.errors import DialevalError, UsageError
+from dialeval.errors import UsageError
 from dialeval.metrics.mme import MmeSpecificity, measures
 from dialeval.model_store.locate import locate
 from dialeval.model_store.scorer_directory import DESCRIPTION, read_scorer
@@ -254,8 +254,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        raise SystemExit(main())
-    except DialevalError as error:
-        say(str(error), stderr=True, style="red")
-        raise SystemExit(error.exit_code) from None
+    run_script(main)

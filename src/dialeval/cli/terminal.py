@@ -10,8 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
+from dialeval.errors import DialevalError
 from dialeval.text import clean
 
 if TYPE_CHECKING:
@@ -133,6 +134,15 @@ def counting_bar(what: str, *, quiet: bool = False) -> Iterator[Progress]:
     the total."""
     with progress_bar(what, quiet=quiet, noun="steps") as update:
         yield lambda done, total: update(done, done / total if total else None)
+
+
+def run_script(main: Callable[[], int]) -> NoReturn:
+    """Ends a script with what its main function returns; prints a mistake of its user in a line."""
+    try:
+        sys.exit(main())
+    except DialevalError as error:
+        say(str(error), stderr=True, style="red")
+        sys.exit(error.exit_code)
 
 
 @contextmanager
